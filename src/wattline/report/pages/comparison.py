@@ -55,7 +55,7 @@ def write_comparison(
     )
     page.add(*(f'<p class="sub warn">{escape(note)}</p>' for note in found.notes))
     loaded = {label: load() for label, load in list((loaders or {}).items())[:MOST]}
-    _add_differences(page, loaded)
+    _add_differences(page, loaded, len(found.labels))
     figures = "".join(page.figure(drawn) for drawn in draw_comparison(found))
     page.add("<h2>At a glance</h2>", f'<div class="grid small">{figures}</div>')
     _add_overlays(page, loaded)
@@ -89,7 +89,7 @@ def _delta(row: Row, column: int) -> Raw:
     return Raw(f'{text} <span class="{style}">{escape(mark)}</span>')
 
 
-def _add_differences(page: Page, loaded: Mapping[str, Run]) -> None:
+def _add_differences(page: Page, loaded: Mapping[str, Run], labels: int) -> None:
     """Add the keys in which the scenarios differ."""
     if len(loaded) < 2:
         return
@@ -99,6 +99,8 @@ def _add_differences(page: Page, loaded: Mapping[str, Run]) -> None:
         page.add('<p class="counted">The scenarios say the same; only seeds or the jobs themselves can differ.</p>')
         return
     page.add(table(("key", *loaded), [(key.name, *key.values) for key in keys], text=range(len(loaded) + 1)))
+    if labels > len(loaded):
+        page.add(f'<p class="counted">Of {len(loaded)} of the {labels} sets of runs.</p>')
 
 
 def _add_overlays(page: Page, loaded: Mapping[str, Run]) -> None:
@@ -123,8 +125,9 @@ def _add_effects(page: Page, found: Comparison, effects: Mapping[str, Effects], 
     page.add("<h2>Who loses, who gains</h2>")
     for i, (label, named) in enumerate(shown.items()):
         words = f"<p>{escape(effect_words(label, first, named))}</p>"
-        sizes = page.figure(draw_size_effects(named["size"], label, first, unit)) if "size" in named else ""
-        body = words + "".join(_effect_table(rows, what, label, first, unit) for what, rows in named.items()) + sizes
+        drawn = draw_size_effects(named["size"], label, first, unit) if i == 0 and "size" in named else None
+        body = words + "".join(_effect_table(rows, what, label, first, unit) for what, rows in named.items())
+        body += page.figure(drawn)
         # the first other label is what most people came for
         page.add(body if i == 0 else folded(f"{label} against {first}", body))
 
