@@ -165,6 +165,7 @@ def test_every_cell_has_a_unit_that_fits(summary: Summary) -> None:
     page, terminal = comparison_html(found), printed(comparison_table(found))
     assert ">7.65 s<" in page
     assert ">3.747 h<" in page
+    assert 'data-v="13481.35" data-u="s">3.745 h' in page  # the difference, for the CSV file
     assert "7.65 s" in terminal
     assert "3.747 h" in terminal
     assert change(found.row("wait_s.mean"), 1) == "×1,763"

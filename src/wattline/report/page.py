@@ -166,16 +166,17 @@ def folded(summary: str, body: str) -> str:
 
 def _cell(tag: str, value: object, text: bool) -> str:  # noqa: FBT001 - a flag of this file only
     style = ' class="text"' if text else ""
-    if isinstance(value, Shown) and tag == "td":  # for the CSV file: the number itself, in SI units
-        style += f' data-v="{value.value:.12g}"' + (f' data-u="{escape(value.unit)}"' if value.unit else "")
+    shown = value.shown if isinstance(value, Raw) else value
+    if isinstance(shown, Shown) and tag == "td":  # for the CSV file: the number itself, in SI units
+        style += f' data-v="{shown.value:.12g}"' + (f' data-u="{escape(shown.unit)}"' if shown.unit else "")
     return f"<{tag}{style}>{value.html if isinstance(value, Raw) else escape(str(value))}</{tag}>"
 
 
 class Raw:
-    """HTML for a table cell that is escaped already."""
+    """HTML for a table cell that is escaped already, and the number that it shows, if it is one."""
 
-    def __init__(self, html: str) -> None:
-        self.html = html
+    def __init__(self, html: str, shown: Shown | None = None) -> None:
+        self.html, self.shown = html, shown
 
 
 def _asset(name: str) -> str:

@@ -101,16 +101,15 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "�" for c in text)
 
 
-def dollars(value: float) -> str:
+def dollars(value: float) -> Shown:
     """Return an amount of money: small ones to a hundredth of a cent, large ones to the cent.
 
     >>> dollars(0.53), dollars(-1234.567), dollars(float("nan"))
     ('$0.5300', '-$1,234.57', '–')
     """
-    if math.isnan(value):
-        return MISSING
     digits = 4 if abs(value) < 100 else 2
-    return f"{'-' if value < 0 else ''}${abs(value):,.{digits}f}"
+    text = MISSING if math.isnan(value) else f"{'-' if value < 0 else ''}${abs(value):,.{digits}f}"
+    return Shown(text, value, "$")
 
 
 def plural(count: int, noun: str) -> str:

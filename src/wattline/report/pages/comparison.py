@@ -82,11 +82,11 @@ def _delta(row: Row, column: int) -> Raw:
     difference = row.differences[column]
     if difference is None or difference.count == 0:
         return Raw("–")
-    text = escape(show_estimate(difference.mean, difference.half_width, row.metric.unit))
+    shown = show_estimate(difference.mean, difference.half_width, row.metric.unit)
     mark = change(row, column)
     worse = (difference.mean > 0) == (row.metric.better == "lower")
     style = ("up" if worse else "down") if difference.excludes_zero else "mild"
-    return Raw(f'{text} <span class="{style}">{escape(mark)}</span>')
+    return Raw(f'{escape(shown)} <span class="{style}">{escape(mark)}</span>', shown)
 
 
 def _add_differences(page: Page, loaded: Mapping[str, Run], labels: int) -> None:
@@ -144,7 +144,7 @@ def _effect_table(rows: Sequence[Effect], what: str, label: str, first: str, uni
             number(row.jobs),
             compact(row.before_s, "s"),
             compact(row.after_s, "s"),
-            Raw(_signed(row.change_s, bad=row.loses, good=row.gains)),
+            _signed(row),
             compact(row.total_s, "s"),
         )
         for row in kept
@@ -155,9 +155,10 @@ def _effect_table(rows: Sequence[Effect], what: str, label: str, first: str, uni
     return table(header, body, caption=caption) + note
 
 
-def _signed(change_s: float, *, bad: bool, good: bool) -> str:
-    style = "up" if bad else "down" if good else "mild"
-    return f'<span class="{style}">{"+" if change_s > 0 else ""}{escape(compact(change_s, "s"))}</span>'
+def _signed(row: Effect) -> Raw:
+    style = "up" if row.loses else "down" if row.gains else "mild"
+    shown = compact(row.change_s, "s")
+    return Raw(f'<span class="{style}">{"+" if row.change_s > 0 else ""}{escape(shown)}</span>', shown)
 
 
 def _run_table(runs: Mapping[str, Sequence[Summary]]) -> str:
