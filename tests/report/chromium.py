@@ -23,7 +23,8 @@ DRIVER = """
   const total = document.querySelectorAll(".plot").length;
   const drawn = () => Number(document.documentElement.dataset.drawn) || 0;
   const early = drawn();
-  for (let i = 0; i < 400 && drawn() < total; i++) await pause(50);
+  for (let i = 0; i < 100 && drawn() < total; i++) await pause(50);
+  if (drawn() < total) { dispatchEvent(new Event("beforeprint")); await pause(500); }  // paper shows all of them
   try { told.textContent = JSON.stringify(await (async () => { SCRIPT })()); }
   catch (error) { told.textContent = JSON.stringify({ error: String(error) }); }
   document.body.append(told);

@@ -44,7 +44,8 @@ const tables = document.querySelectorAll("main table").length;
 return {
   titles, zoomed, whole, span, label, rulers, early, total,
   shown: [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.cells[0].textContent),
-  csv: table.csv(), tables, savers: document.querySelectorAll(".tools button").length,
+  csv: table.csv(), mixed: document.querySelector("#jobs ~ .scroll table").csv(), tables,
+  savers: document.querySelectorAll(".tools button").length,
 };
 """
 
@@ -95,6 +96,15 @@ def test_tables_are_searched_and_saved(read: dict[str, Any]) -> None:
     assert row.split(",")[:4] == ["u002", "1", f"{300 / 3600:.12g}", "90000"]
     assert row.split(",")[5] == "700"
     assert rest == ""
+
+
+def test_rows_of_different_units_name_theirs(read: dict[str, Any]) -> None:
+    """A table of seconds and ratios says the unit of each row in a last column of its CSV file."""
+    header, *rows = read["mixed"].strip().split("\r\n")
+    assert header == ",jobs,mean,median,p90,p95,p99,max,unit"
+    assert rows[0] == "wait,3,500,700,700,700,700,700,s"
+    assert rows[-1].startswith("bounded slowdown,3,")
+    assert rows[-1].endswith(",")
 
 
 def test_what_is_out_of_sight_is_drawn_later(read: dict[str, Any]) -> None:

@@ -172,6 +172,15 @@ def test_every_cell_has_a_unit_that_fits(summary: Summary) -> None:
     assert "e+0" not in page + terminal
 
 
+def test_rounding_is_no_difference(summary: Summary) -> None:
+    """Sums that differ in their last bits are the same: no sign, no percentage, a plain 0."""
+    nearly = replace(summary, utilization=summary.utilization * (1 + 1e-15))
+    found = compare({"a": [summary], "b": [nearly]})
+    assert found.row("utilization").differences[1].mean != 0
+    assert change(found.row("utilization"), 1) == ""
+    assert '<td data-v="0" data-u="share">0 <span' in comparison_html(found)
+
+
 def test_an_estimate_as_text() -> None:
     """A mean of nothing is a dash, one of 0 takes the unit of its interval."""
     assert show_estimate(math.nan, math.nan, "s") == "–"

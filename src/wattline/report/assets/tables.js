@@ -12,11 +12,12 @@
   function csv(table) {
     const header = [...table.tHead.rows[0].cells].map(text);
     const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => [...row.cells]);
-    const kinds = header.map((_, i) => new Set(rows.map((row) => row[i] && row[i].dataset.u).filter(Boolean)));
+    const unit = (cell) => (cell && cell.dataset.v !== undefined ? cell.dataset.u || "" : null);
+    const kinds = header.map((_, i) => new Set(rows.map((row) => unit(row[i])).filter((kind) => kind !== null)));
     const mixed = kinds.some((kind) => kind.size > 1);  // rows of different units say theirs at the end
-    const named = header.map((name, i) => (!mixed && kinds[i].size === 1 ? `${name} [${[...kinds[i]][0]}]` : name));
+    const named = header.map((name, i) => (!mixed && [...kinds[i]].join("") ? `${name} [${[...kinds[i]][0]}]` : name));
     const lines = rows.map((row) => {
-      const units = new Set(row.map((cell) => cell.dataset.u).filter(Boolean));
+      const units = new Set(row.map(unit).filter(Boolean));
       return row.map((cell) => field(raw(cell))).concat(mixed ? [[...units].join(" ")] : []).join(",");
     });
     return [named.concat(mixed ? ["unit"] : []).map(field).join(","), ...lines].join("\r\n") + "\r\n";

@@ -20,9 +20,9 @@ from wattline.report.figures.beside import (
     draw_wait_shares,
 )
 from wattline.report.page import Page, Raw, folded, table
-from wattline.report.show import compact, number, show_estimate
+from wattline.report.show import Shown, compact, number, show_estimate
 from wattline.report.tables.answer import answer, effect_words
-from wattline.report.tables.summary import change
+from wattline.report.tables.summary import change, is_rounding
 
 LISTED = 8
 """Users that are shown of those who lose and of those who gain."""
@@ -82,7 +82,12 @@ def _delta(row: Row, column: int) -> Raw:
     difference = row.differences[column]
     if difference is None or difference.count == 0:
         return Raw("–")
-    shown = show_estimate(difference.mean, difference.half_width, row.metric.unit)
+    same = is_rounding(row, column)
+    shown = (
+        Shown("0", 0.0, row.metric.unit)
+        if same
+        else show_estimate(difference.mean, difference.half_width, row.metric.unit)
+    )
     mark = change(row, column)
     worse = (difference.mean > 0) == (row.metric.better == "lower")
     style = ("up" if worse else "down") if difference.excludes_zero else "mild"

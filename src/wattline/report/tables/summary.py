@@ -26,7 +26,7 @@ GIVEN = "given"
 """The bid policy of runs in which nobody makes bids."""
 
 ROUNDING = 1e-9
-"""Share of a difference below which what it is compared with counts as 0."""
+"""Share of a difference below which what it is compared with counts as 0, and the other way round."""
 
 LEAST_IN_UNIT = 0.1
 """Below this in the unit of its row a number of a comparison gets a unit of its own."""
@@ -153,7 +153,7 @@ def _legend(comparison: Comparison) -> list[str]:
 def change(row: Row, column: int) -> str:
     """Return how a label differs from the first one: ``▼45 %`` beyond doubt, ``≈`` within it, ``-45 %`` for one run."""
     difference, reference = row.differences[column], row.estimates[0].mean
-    if difference is None or math.isnan(difference.mean) or difference.mean == 0:
+    if difference is None or math.isnan(difference.mean) or is_rounding(row, column):
         return ""
     known = abs(reference) > ROUNDING * abs(
         difference.mean
@@ -166,6 +166,12 @@ def change(row: Row, column: int) -> str:
         sign = "+" if difference.mean > 0 else "-"
         return sign + size if size.endswith("%") else size
     return ("▲" if difference.mean > 0 else "▼") + size if difference.excludes_zero else "≈"
+
+
+def is_rounding(row: Row, column: int) -> bool:
+    """Tell whether a label differs from the first one by nothing but the rounding of sums."""
+    difference = row.differences[column]
+    return difference is not None and abs(difference.mean) <= ROUNDING * abs(row.estimates[0].mean)
 
 
 def _fits(comparison: Comparison, others: int) -> bool:
