@@ -101,6 +101,7 @@ def test_a_page_is_small_and_knows_what_it_draws(journal: Journal, out: Path) ->
     licences = (ASSETS / "plotly-licences.txt").read_text(encoding="utf-8")
     assert re.match(r"/\* plotly\.js (\S+):", LIBRARY).group(1) in licences
     assert "Copyright" in licences
+    assert "Plotly Technologies Inc." in LIBRARY.partition("*/")[0]  # who wrote it is told on the page itself
 
 
 def test_numbers_of_tables_keep_their_value() -> None:
