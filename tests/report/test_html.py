@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import time
 from html.parser import HTMLParser
@@ -111,6 +112,8 @@ def test_numbers_of_tables_keep_their_value() -> None:
     text = table(("wait", "user"), [(compact(80945.0, "s"), "=cmd()")])
     assert '<td data-v="80945" data-u="s">22.5 h</td>' in text
     assert "<td>=cmd()</td>" in text
+    again = pickle.loads(pickle.dumps(compact(80945.0, "s")))  # noqa: S301 - our own bytes
+    assert (again, again.value, again.unit) == ("22.5 h", 80945.0, "s")
 
 
 def test_report_goes_into_the_journal(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ class Shown(str):
     value: float
     unit: str
 
-    def __new__(cls, text: str, value: float, unit: str = "") -> Shown:
-        """Return the text with its value."""
+    def __new__(cls, text: str, value: float = math.nan, unit: str = "") -> Shown:
+        """Return the text with its value (copies get theirs afterwards)."""
         shown = super().__new__(cls, text)
         shown.value, shown.unit = float(value), unit
         return shown

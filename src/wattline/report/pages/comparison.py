@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def write_comparison(
         f"<b>{escape(first)}</b>, run by run, paired by {found.paired_by}.</p></header>"
     )
     page.add(*(f'<p class="sub warn">{escape(note)}</p>' for note in found.notes))
-    loaded = {label: load() for label, load in list((loaders or {}).items())[:MOST]}
+    loaded = {label: _slim(load()) for label, load in list((loaders or {}).items())[:MOST]}
     _add_differences(page, loaded, len(found.labels))
     figures = "".join(page.figure(drawn) for drawn in draw_comparison(found))
     page.add("<h2>At a glance</h2>", f'<div class="grid small">{figures}</div>')
@@ -92,6 +93,11 @@ def _delta(row: Row, column: int) -> Raw:
     worse = (difference.mean > 0) == (row.metric.better == "lower")
     style = ("up" if worse else "down") if difference.excludes_zero else "mild"
     return Raw(f'{escape(shown)} <span class="{style}">{escape(mark)}</span>', shown)
+
+
+def _slim(run: Run) -> Run:
+    """Return a run with what is drawn of it alone: several of a million jobs are in memory at once."""
+    return replace(run, jobs=run.jobs.select("start_s", "wait_s"), profiles=None, shapes=None, chosen_node_s=None)
 
 
 def _add_differences(page: Page, loaded: Mapping[str, Run], labels: int) -> None:
