@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -156,3 +157,22 @@ def test_a_question_is_answered_in_a_sentence(wattline: Call, folder: Path) -> N
     assert swept["wait_s.mean"].to_list()[1:] == [a["summary"]["wait_s"]["mean"] for a in told["answers"]]
     assert wattline("whatif", "log.csv", "--machine", "16", "--nodes", "20", "--write", "study.toml").code == 2
     assert "ask something" in wattline("whatif", "log.csv", "--machine", "16").err
+
+
+def test_a_comparison_that_was_cut_off_goes_on(wattline: Call, folder: Path) -> None:
+    """--resume makes only the runs whose journals are not there whole, and shows what an undisturbed one shows."""
+    (folder / "s.toml").write_text(SCENARIO)
+    words = ("compare", "s.toml", "--vary", "cluster.nodes=16,18", "--seeds", "2", "--out", "o", "--json")
+    whole = json.loads(wattline(*words).out)
+    runs = [Path(path) for path in whole["runs"]]
+    (folder / "o" / "comparison.json").unlink()
+    shutil.rmtree(folder / runs[1])
+    kept = {path: (folder / path / "manifest.json").stat().st_mtime_ns for path in (runs[0], runs[2], runs[3])}
+    other = json.loads((folder / runs[3] / "manifest.json").read_text()) | {"seed": 99}
+    (folder / runs[3] / "manifest.json").write_text(json.dumps(other))
+    again = wattline(*words, "--resume")
+    assert "2 of 4 runs are done" in again.err
+    told = json.loads(again.out)
+    assert told["comparison"] == whole["comparison"]
+    assert told["sentence"] == whole["sentence"]
+    assert all((folder / p / "manifest.json").stat().st_mtime_ns == kept[p] for p in (runs[0], runs[2]))

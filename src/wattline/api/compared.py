@@ -65,6 +65,13 @@ class Comparison:
         )
         return pl.DataFrame(rows, schema=schema).with_columns(pl.selectors.float().fill_nan(None))
 
+    @property
+    def sentence(self) -> str:
+        """What it comes to, in a sentence."""
+        from wattline.report.tables.answer import answer
+
+        return answer(self.found)
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
         return self.found.to_dict()

@@ -152,3 +152,31 @@ def run_task(task: Task, traces: TraceCache, stop: threading.Event, folder: Path
     notes = tuple((n.action, n.reason, n.count, n.example) for n in study.notes) + result.notes
     summary = Run(wired=study, result=result).summary
     return Done(task, summary, notes, result.stopped, tuple(remarks(study)), (*warnings(study), *summary.doubts))
+
+
+def kept_run(task: Task, folder: Path) -> Done | None:
+    """Return a run whose journal lies in a folder, whole and of the same scenario and seed; else None."""
+    from wattline.api.assumptions import remarks, warnings
+    from wattline.api.runs import Run
+    from wattline.errors import WattlineError
+    from wattline.journal.journal import is_journal
+    from wattline.scenario import wire
+
+    if not is_journal(folder):
+        return None
+    study = wire(task.variant, seed=task.seed)
+    try:
+        run = Run(folder=folder)
+        told = run.journal.manifest
+        same = (told["scenario_sha256"], told["seed"], told.get("trace", {}).get("sha256", study.trace_sha256)) == (
+            study.scenario_sha256,
+            task.seed,
+            study.trace_sha256,
+        )
+        if not same or told["stopped"] == "interrupted":
+            return None
+        summary = run.summary
+    except (WattlineError, KeyError):  # it was cut off while it was written
+        return None
+    notes = tuple((n.action, n.reason, n.count, n.example) for n in (*run.notes,))
+    return Done(task, summary, notes, str(told["stopped"]), tuple(remarks(study)), (*warnings(study), *summary.doubts))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wattline.api.listener import Note
-from wattline.api.many import MOST_RUNS, Done, Task, carry_out_all, plan_runs
+from wattline.api.many import MOST_RUNS, Done, Task, carry_out_all, kept_run, plan_runs
 from wattline.cli.complaints import complain
 from wattline.cli.folders import RESULT, Force, refuse_other_comparison
 from wattline.cli.paths import refuse_log
@@ -49,6 +49,9 @@ def compare(
     threads: Annotated[int, typer.Option(min=1, max=1024, help="Runs at the same time.")] = os.cpu_count() or 1,
     out: Out = None,
     *,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a comparison that was cut off: what is done is not done again.")
+    ] = False,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -80,7 +83,16 @@ def compare(
     with held(folder):
         refuse_other_comparison(folder, {document.spec.name for document in documents}, force=force)
         folders = [folder / "runs" / _file_name(task.label) / f"seed-{task.seed}" for task in tasks]
-        done = carry_out_all(tasks, terminal, threads=threads, folders=folders, partly=True)
+        kept = dict(zip(tasks, folders, strict=True)) if resume else {}
+        there = {task: found for task, place in kept.items() if (found := kept_run(task, place)) is not None}
+        if there:
+            terminal.say(f"{folder}: going on; {len(there):,} of {len(tasks):,} runs are done")
+        left = [(task, place) for task, place in zip(tasks, folders, strict=True) if task not in there]
+        made = carry_out_all(
+            [task for task, _ in left], terminal, threads=threads, folders=[place for _, place in left], partly=True
+        )
+        by_task = there | {one.task: one for one in made}
+        done = [by_task[task] for task in tasks if task in by_task]
         show(done, dict(zip(tasks, folders, strict=True)), folder, terminal)
 
 
@@ -112,6 +124,7 @@ def compare_journals(
         result = {
             "scenarios": sorted({run.name for run in runs}),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "sentence": found.sentence,
             "comparison": found.to_dict(),
             "report": str(page),
             "runs": [str(path) for path in paths],
@@ -119,7 +132,7 @@ def compare_journals(
         }
         (folder / RESULT).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     if terminal.for_people:
-        terminal.show(found)
+        terminal.show(found.sentence, found)
     terminal.line(f"\nreport   {page}")
     terminal.data(result | {"journals": {label: [str(path)] for label, path in zip(found.labels, paths, strict=True)}})
 
@@ -219,6 +232,7 @@ def show(done: Sequence[Done], planned: Mapping[Task, Path], folder: Path, termi
     result = {
         "scenarios": sorted({d.task.variant.document.spec.name for d in done}),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "sentence": found.sentence,
         "comparison": found.to_dict(),
         "report": str(page),
         "runs": [str(planned[d.task]) for d in done],
@@ -226,7 +240,7 @@ def show(done: Sequence[Done], planned: Mapping[Task, Path], folder: Path, termi
     }
     (folder / RESULT).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     if terminal.for_people:
-        terminal.show(found)
+        terminal.show(found.sentence, found)
     terminal.line(f"\njournals {folder / 'runs'}\nreport   {page}")
     terminal.data(
         result | {"journals": {label: [str(folder / path) for path in some] for label, some in within.items()}}
@@ -261,7 +275,7 @@ def show_again(folder: Path, out: Path | None, terminal: Terminal) -> None:
     found = Comparison(runs, journal_loaders(folder, told))
     page = found.write(out or folder / PAGE, title=folder.name)
     if terminal.for_people:
-        terminal.show(found)
+        terminal.show(found.sentence, found)
     terminal.line(f"\nreport   {page}")
     terminal.data({"comparison": found.to_dict(), "report": str(page)})
 

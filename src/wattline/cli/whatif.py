@@ -10,7 +10,7 @@ import typer
 from wattline.cli.folders import Force, check_writable
 from wattline.cli.paths import refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.cli.trace.flags import Format, TraceFile, Zone
+from wattline.cli.trace.flags import ColumnFlags, Format, TraceFile, Zone, columns_of
 from wattline.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def whatif(
     ] = None,
     cores_per_node: Annotated[int | None, typer.Option(min=1, help="Processors of the log that make one node.")] = None,
     zone: Zone = None,
+    column: ColumnFlags = None,
     select: Annotated[str, typer.Option(help="Which waiting jobs start as it is.")] = "easy",
     jobs: Annotated[int | None, typer.Option(min=1, help="Use only this many jobs from the start.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")] = 1,
@@ -89,7 +90,9 @@ def whatif(
         _check_out(out, force=force)
     if write is not None and write.exists() and not force:
         raise ScenarioError(f"{write}: is there already; --force overwrites it, or give another --write")
-    log = log_at(trace, format=trace_format, cores_per_node=cores_per_node, jobs=jobs, zone=zone)
+    log = log_at(
+        trace, format=trace_format, cores_per_node=cores_per_node, jobs=jobs, zone=zone, columns=columns_of(column)
+    )
     flags = {
         "idle": "--idle-power",
         "max": "--max-power",
@@ -100,6 +103,7 @@ def whatif(
         "format": "--format",
         "cores_per_node": "--cores-per-node",
         "jobs": "--jobs",
+        "columns": "--column",
     }
     found = answer(
         log,

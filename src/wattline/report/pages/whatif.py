@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wattline.report.page import Page, table
-from wattline.report.pages.run import comparison_html
+from wattline.report.pages.comparison import comparison_html
 from wattline.report.show import plural, show
 
 MOST = 8
