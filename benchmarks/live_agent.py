@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.rows import Rows, row
-from wattline.live.power.fake import FakeNode, Plant, make_tree
+from wattline.live.power.fakes.powercap import FakeNode, Plant, make_tree
 
 NODE = """
 site = "bench"

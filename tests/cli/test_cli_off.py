@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from wattline.api import controlling, site_plan
 from wattline.cli.app import app
-from wattline.live.controller.off import LetGo
+from wattline.live.controller.leading.off import LetGo
 
 
 @pytest.mark.parametrize(("kept", "code"), [({}, 0), ({"node n2": "was not heard"}, 3)])

@@ -109,7 +109,7 @@ def limit_is_safe(folder: Path) -> bool:
 
 def test_the_demonstration_is_as_the_page_says() -> None:
     """The page names the command's defaults."""
-    from wattline.cli.live_demos import BY_ITSELF, NODES
+    from wattline.cli.live.demos import BY_ITSELF, NODES
 
     assert (NODES, BY_ITSELF) == (32, (15.0, 10.0))
     assert "32 emulated nodes" in PAGE

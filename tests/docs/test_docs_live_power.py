@@ -41,9 +41,8 @@ def test_every_key_and_every_fault_is_told() -> None:
     for spec in (RedfishSpec, DcmiSpec, GpusSpec, MeterSpec):
         assert not {key for key in spec.model_fields if not re.search(rf"\b{key}\b", example)}
     folder = ROOT / "src/wattline/live/power"
-    sources = "".join(
-        (folder / f"{name}.py").read_text() for name in ("redfish", "bmc", "dcmi", "nvml", "behind", "second")
-    )
+    names = ("redfish/hardware", "redfish/service", "dcmi", "nvml", "behind", "second")
+    sources = "".join((folder / f"{name}.py").read_text() for name in names)
     words = set(re.findall(r'_(?:problems|own)\["([a-z-]+)"\]', sources))
     words |= set(re.findall(r'"((?:bmc|ipmi)-[a-z]+)"', sources))
     assert len(words) > 22

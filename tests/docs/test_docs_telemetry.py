@@ -36,7 +36,7 @@ def test_the_page_on_telemetry_works(tmp_path: Path) -> None:
 
 def test_the_page_names_every_fault() -> None:
     """The table of faults has every class and what is done about it, in order."""
-    from wattline.telemetry.faults import WHAT
+    from wattline.telemetry.cleaning.faults import WHAT
 
     rows = PAGE.read_text().split("<!-- faults -->")[1].split("\n\n")[0].strip().splitlines()[2:]
     shown = [(re.findall(r"`([\w-]+)`", row.split("|")[1])[0], row.split("|")[3].strip()) for row in rows]

@@ -102,7 +102,7 @@ def test_small_tables_must_be_utf8(tmp_path: Path, read: Callable[[Path], object
 def test_samples_of_another_encoding_are_refused(tmp_path: Path) -> None:
     """Telemetry whose sensors have names that are not UTF-8 is refused in one line."""
     from wattline.telemetry import read as telemetry
-    from wattline.telemetry.columns import Wanted
+    from wattline.telemetry.sources.columns import Wanted
 
     path = tmp_path / "power.csv"
     path.write_bytes(b"time_s,node,power_w\n0,J\xf6rg,100\n0,J\xe4rg,200\n")

@@ -345,9 +345,9 @@ def read_samples(path: Path) -> Read:
     """Read samples as ``wattline telemetry`` does, and let it look for faults."""
     import numpy as np
 
-    from wattline.telemetry.columns import Wanted
+    from wattline.telemetry.cleaning.rules import Rules
     from wattline.telemetry.read import check, open_source, read
-    from wattline.telemetry.rules import Rules
+    from wattline.telemetry.sources.columns import Wanted
 
     reading = read(open_source(str(path)), Wanted(), Rules(period_s=60.0))
     rows: list[Row] = []

@@ -15,8 +15,8 @@ from wattline.generate.signal import GaussianSignal, generate_signal
 from wattline.market.signal_law import Law
 from wattline.scenario import read_scenario
 from wattline.scenario.read.toml_text import to_toml
-from wattline.scenario.sections.made_for import law_made_for, made_for
-from wattline.scenario.sections.regulation import law_of_signal, other_law
+from wattline.scenario.sections.regulation.made_for import law_made_for, made_for
+from wattline.scenario.sections.regulation.regulation import law_of_signal, other_law
 
 REGD = "\n[regulation.made_for]\nmean = -0.04\nstd = 0.62\ntime_constant = 210\nends = 0.18\nhours = 160\nrecords = 7\n"
 NORMAL = "\n[regulation.made_for]\nmean = 0.0\nstd = 0.4\ntime_constant = 170\nends = 0.01\nhours = 120\nrecords = 5\n"

@@ -16,7 +16,7 @@ from wattline.generate.signal import GaussianSignal, generate_signal
 from wattline.market.signal_law import time_constant_s
 from wattline.scenario import read_scenario, variants
 from wattline.scenario.inputs import refuse_input
-from wattline.scenario.sections.regulation import records_of
+from wattline.scenario.sections.regulation.regulation import records_of
 from wattline.scenario.setting import build_setting
 from wattline.scenario.write_bid import _move
 

@@ -15,11 +15,11 @@ from wattline.journal.journal import SCHEMA, write_journal
 from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
 from wattline.reading.notes import Trace
-from wattline.telemetry.faults import Fault
-from wattline.telemetry.inject import HOLES, Injected
-from wattline.telemetry.placed import place
-from wattline.telemetry.sample import Samples
-from wattline.telemetry.work import Machine, Work
+from wattline.telemetry.cleaning.faults import Fault
+from wattline.telemetry.made.inject import HOLES, Injected
+from wattline.telemetry.made.sample import Samples
+from wattline.telemetry.nodes.placed import place
+from wattline.telemetry.nodes.work import Machine, Work
 
 IDLE_W = 30.0
 BLOCK = 8

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wattline.telemetry.clean import Cleaner
-from wattline.telemetry.faults import Fault, Tally
-from wattline.telemetry.rules import Rules
+from wattline.telemetry.cleaning.clean import Cleaner
+from wattline.telemetry.cleaning.faults import Fault, Tally
+from wattline.telemetry.cleaning.rules import Rules
 
 DROPPED = (
     Fault.NO_TIME,

@@ -11,15 +11,15 @@ import pytest
 from telemetry_world import IDLE_W, energy_of, slow_join, world
 
 from wattline.errors import InputError, TraceError
-from wattline.telemetry import source as telemetry_source
-from wattline.telemetry.columns import Wanted
-from wattline.telemetry.faults import WHAT, Fault
-from wattline.telemetry.inject import CLASSES, HOLES, inject, parse_faults
+from wattline.telemetry.cleaning.faults import WHAT, Fault
+from wattline.telemetry.cleaning.rules import Rules
 from wattline.telemetry.join import Split
+from wattline.telemetry.made.inject import CLASSES, HOLES, inject, parse_faults
+from wattline.telemetry.made.sample import Plan, Samples, draw_samples, write_samples
+from wattline.telemetry.nodes.work import Machine, Work
 from wattline.telemetry.read import check, join, open_source
-from wattline.telemetry.rules import Rules
-from wattline.telemetry.sample import Plan, Samples, draw_samples, write_samples
-from wattline.telemetry.work import Machine, Work
+from wattline.telemetry.sources import source as telemetry_source
+from wattline.telemetry.sources.columns import Wanted
 
 DAY_S = 86400.0
 SHARES = {fault.word: {fault: 0.004} for fault in CLASSES} | {"all": dict.fromkeys(CLASSES, 0.004)}

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wattline.errors import InputError
-from wattline.telemetry.hosts import expand_hosts
-from wattline.telemetry.placed import natural
+from wattline.telemetry.nodes.hosts import expand_hosts
+from wattline.telemetry.nodes.placed import natural
 
 LISTS = {
     "node7": ["node7"],

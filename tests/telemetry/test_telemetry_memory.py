@@ -12,7 +12,7 @@ import numpy as np, polars as pl
 sys.path.insert(0, {here!r})
 from telemetry_world import world
 from wattline.telemetry.read import Wanted, read
-from wattline.telemetry.rules import Rules
+from wattline.telemetry.cleaning.rules import Rules
 from wattline.telemetry.join import Join, Split
 
 class Endless:

@@ -13,12 +13,12 @@ from wattline.errors import InputError, TraceError
 from wattline.formats.jobs.export import write_table
 from wattline.model.jobs import JobTable
 from wattline.reading.notes import Trace
+from wattline.telemetry.cleaning.rules import Rules
 from wattline.telemetry.join import Split
-from wattline.telemetry.placed import place
+from wattline.telemetry.made.sample import Plan, draw_samples, write_samples
+from wattline.telemetry.nodes.placed import place
+from wattline.telemetry.nodes.work import Machine, Work, load_work
 from wattline.telemetry.read import join, open_source
-from wattline.telemetry.rules import Rules
-from wattline.telemetry.sample import Plan, draw_samples, write_samples
-from wattline.telemetry.work import Machine, Work, load_work
 
 DAY_S = 86400.0
 

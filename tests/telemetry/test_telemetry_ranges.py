@@ -10,8 +10,8 @@ import pytest
 
 from wattline.errors import InputError, TraceError
 from wattline.telemetry.join import Split
+from wattline.telemetry.nodes.work import Machine, Work, load_work
 from wattline.telemetry.read import Joined, join, open_source
-from wattline.telemetry.work import Machine, Work, load_work
 
 JOBS = "job_id,submit_s,work_s,nodes\n" + "".join(f"{i},{300 * i},300,2\n" for i in range(4))
 HEAD = "job_id,first_node,count,start_s,end_s\n"

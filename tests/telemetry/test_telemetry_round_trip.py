@@ -9,12 +9,12 @@ import pytest
 from telemetry_world import IDLE_W, energy_of, slow_join, world
 
 from wattline.reading.notes import Trace
-from wattline.telemetry import source as telemetry_source
+from wattline.telemetry.cleaning.rules import Rules
 from wattline.telemetry.join import Split
+from wattline.telemetry.made.sample import Plan, Samples, draw_samples, write_samples
+from wattline.telemetry.nodes.work import Machine, Work
 from wattline.telemetry.read import Joined, join, open_source
-from wattline.telemetry.rules import Rules
-from wattline.telemetry.sample import Plan, Samples, draw_samples, write_samples
-from wattline.telemetry.work import Machine, Work
+from wattline.telemetry.sources import source as telemetry_source
 
 DAY_S = 86400.0
 

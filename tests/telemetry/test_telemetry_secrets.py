@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 from wattline.errors import InputError, TraceError
-from wattline.telemetry import sql as telemetry_sql
-from wattline.telemetry.columns import Wanted
-from wattline.telemetry.connection import mask
 from wattline.telemetry.read import check, open_source
-from wattline.telemetry.sql import parts_of, quoted
+from wattline.telemetry.sources import sql as telemetry_sql
+from wattline.telemetry.sources.columns import Wanted
+from wattline.telemetry.sources.connection import mask
+from wattline.telemetry.sources.sql import parts_of, quoted
 
 ODD = [
     'x"y',

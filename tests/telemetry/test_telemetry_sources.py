@@ -14,17 +14,17 @@ import pytest
 from telemetry_world import IDLE_W, energy_of, world
 
 from wattline.errors import InputError, TraceError
-from wattline.telemetry import sort as telemetry_sort
-from wattline.telemetry import source as telemetry_source
-from wattline.telemetry import sql as telemetry_sql
-from wattline.telemetry.columns import Wanted
-from wattline.telemetry.faults import Fault
-from wattline.telemetry.inject import inject
+from wattline.telemetry.cleaning.faults import Fault
+from wattline.telemetry.cleaning.rules import Rules
 from wattline.telemetry.join import Split
+from wattline.telemetry.made.inject import inject
+from wattline.telemetry.made.sample import Plan, draw_samples, write_samples
+from wattline.telemetry.nodes.work import Work
 from wattline.telemetry.read import check, join, open_source
-from wattline.telemetry.rules import Rules
-from wattline.telemetry.sample import Plan, draw_samples, write_samples
-from wattline.telemetry.work import Work
+from wattline.telemetry.sources import sort as telemetry_sort
+from wattline.telemetry.sources import source as telemetry_source
+from wattline.telemetry.sources import sql as telemetry_sql
+from wattline.telemetry.sources.columns import Wanted
 
 DAY_S = 86400.0
 EPOCH = 1_400_000_000.0

@@ -289,7 +289,7 @@ def _given(document: Document, setting: Setting, method: str, listener: Listener
         return given
     if market is None or given is None:
         raise document.source.error(("regulation",), "there is no bid to test: give mean and reserve")
-    from wattline.scenario.sections.regulation import check_reach, reach_values
+    from wattline.scenario.sections.regulation.regulation import check_reach, reach_values
 
     check_reach(market, document.context, given, reach_values(setting.signal), setting.cluster)
     return given

@@ -16,8 +16,8 @@ from wattline.api.site_plan import Planned, make_clock, manager_notes, missing, 
 from wattline.errors import InputError, WattlineError
 
 if TYPE_CHECKING:
-    from wattline.live.controller.lease import Lease
-    from wattline.live.controller.off import LetGo
+    from wattline.live.controller.leading.lease import Lease
+    from wattline.live.controller.leading.off import LetGo
 
 LEAST_LEASE_S = 5.0
 """A controller that was not heard for so long (by the wall) is replaced, where another stands by."""
@@ -46,9 +46,9 @@ def run_site(
 
     ``began_s``: an off that was said after this time (of the wall) counts, though it was said before this call.
     """
-    from wattline.live.controller.handover import Waiting
-    from wattline.live.controller.lease import Lease, LeaseLost
-    from wattline.live.controller.off import Off
+    from wattline.live.controller.leading.handover import Waiting
+    from wattline.live.controller.leading.lease import Lease, LeaseLost
+    from wattline.live.controller.leading.off import Off
     from wattline.live.controller.serve import stand_by, until_stopped
     from wattline.live.watch.logs import Log, Logs
     from wattline.live.watch.metrics import open_metrics
@@ -109,8 +109,8 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> LetGo:
 
     Controllers, nodes and jobs are tried each by themselves: what fails keeps nobody from trying the rest.
     """
-    from wattline.live.controller.lease import Lease
-    from wattline.live.controller.off import LetGo
+    from wattline.live.controller.leading.lease import Lease
+    from wattline.live.controller.leading.off import LetGo
 
     done = LetGo()
     folder = planned.base / planned.spec.journal.dir
@@ -138,7 +138,7 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> LetGo:
 
 def _end_controllers(lease: Lease, folder: Path, done: LetGo, wait_s: float) -> list[str] | None:
     """Tell controllers to end; return the nodes that the one that led did not hear to be free (None: nobody knows)."""
-    from wattline.live.controller.off import read_freed, say_off
+    from wattline.live.controller.leading.off import read_freed, say_off
 
     say_off(folder)
     held = lease.holder()
@@ -168,8 +168,8 @@ def _free_nodes(planned: Planned, done: LetGo) -> None:
     """Say off to all nodes, and hear which of them are free."""
     from wattline.live.bus.messages import Outbox
     from wattline.live.bus.names import Topics
-    from wattline.live.controller.meters import Meters
-    from wattline.live.controller.off import let_go
+    from wattline.live.controller.leading.off import let_go
+    from wattline.live.controller.seen.meters import Meters
 
     clock, topics = make_clock(planned.spec), Topics(planned.spec.site)
     name, bus = open_any(planned, clock)

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from wattline.live.clock import Clock
     from wattline.live.controller.config import SiteSpec
     from wattline.live.controller.controller import BidStep
-    from wattline.live.controller.guard import Guard
-    from wattline.live.controller.journal import LiveJournal
-    from wattline.live.controller.lease import Lease
+    from wattline.live.controller.journal.folder import LiveJournal
+    from wattline.live.controller.leading.lease import Lease
     from wattline.live.controller.serve import Site
+    from wattline.live.controller.wanted.guard import Guard
     from wattline.live.signals.adr_events import AdrRules, Judged
     from wattline.live.signals.open import Signals
     from wattline.live.signals.openadr import AdrSettings
@@ -104,20 +104,20 @@ def open_site(
     from wattline.live.bus.messages import Outbox
     from wattline.live.bus.names import Topics
     from wattline.live.bus.open import open_bus
-    from wattline.live.controller.caps import CapSender
     from wattline.live.controller.config import bus_settings
     from wattline.live.controller.controller import Controller, Periods
-    from wattline.live.controller.facts_log import take_from
-    from wattline.live.controller.journal import Keeping, LiveJournal
+    from wattline.live.controller.journal.facts_log import take_from
+    from wattline.live.controller.journal.folder import Keeping, LiveJournal
+    from wattline.live.controller.journal.replay import FACTS
+    from wattline.live.controller.journal.setup import describe, rebuild
+    from wattline.live.controller.leading.onlooker import Onlooker
     from wattline.live.controller.managers import open_manager
-    from wattline.live.controller.meters import Meters
-    from wattline.live.controller.mirror import Mirror
-    from wattline.live.controller.nodes import NodeNames
-    from wattline.live.controller.onlooker import Onlooker
-    from wattline.live.controller.reconcile import Patience, Reconciler
-    from wattline.live.controller.replay import FACTS
+    from wattline.live.controller.seen.meters import Meters
+    from wattline.live.controller.seen.mirror import Mirror
+    from wattline.live.controller.seen.nodes import NodeNames
     from wattline.live.controller.serve import Site
-    from wattline.live.controller.setup import describe, rebuild
+    from wattline.live.controller.wanted.caps import CapSender
+    from wattline.live.controller.wanted.reconcile import Patience, Reconciler
     from wattline.live.watch.metrics import NoMetrics
     from wattline.live.watch.socket import StatusServer, default_socket
     from wattline.wiring.newcomers import Desk
@@ -284,7 +284,7 @@ def _open_signals(
 def _guard(spec: SiteSpec) -> Guard:
     """Return the hard rules of the site."""
     from wattline.live.controller.config import or_infinite
-    from wattline.live.controller.guard import Guard, GuardRules
+    from wattline.live.controller.wanted.guard import Guard, GuardRules
 
     return Guard(
         GuardRules(

@@ -159,7 +159,7 @@ def _usage(problem: Any, arguments: list[str]) -> int:
         return BAD_INPUT  # the help was shown
     message = problem.format_message()
     if any("@" in given or "=" in given or ":/" in given for given in arguments):
-        from wattline.telemetry.connection import may_be_secret
+        from wattline.telemetry.sources.connection import may_be_secret
 
         for given in arguments:
             message = message.replace(given, "…") if may_be_secret(given) else message

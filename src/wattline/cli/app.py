@@ -9,33 +9,16 @@ from typing import Annotated, Any
 
 import typer
 
-from wattline.cli import (
-    agents,
-    bids,
-    budgets,
-    compares,
-    controllers,
-    doctors,
-    examples,
-    keys,
-    launchers,
-    live_demos,
-    live_replays,
-    looks,
-    networks,
-    plan,
-    runs,
-    signals,
-    status,
-    sweeps,
-    whatif,
-)
+from wattline.cli import bids, budgets, compares, examples, looks, networks, plan, runs, signals, sweeps, whatif
 from wattline.cli.configs import chosen as config_chosen
 from wattline.cli.configs import commands as configs
 from wattline.cli.configs import models as config_models
 from wattline.cli.configs import response as config_response
 from wattline.cli.configs import tables as config_tables
 from wattline.cli.configs import variability as config_variability
+from wattline.cli.live import agents, controllers, doctors, keys, launchers, status
+from wattline.cli.live import demos as live_demos
+from wattline.cli.live import replays as live_replays
 from wattline.cli.telemetry import commands as telemetry
 from wattline.cli.trace import commands as traces
 from wattline.cli.trace import kinds, power, profiles

@@ -17,7 +17,7 @@ said: list[int] = []
 def complain(message: str, code: int) -> int:
     """Write one line to standard error, whatever names it quotes, and return the exit code."""
     if "@" in message or "=" in message:
-        from wattline.telemetry.connection import mask
+        from wattline.telemetry.sources.connection import mask
 
         message = mask(message)
     plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)

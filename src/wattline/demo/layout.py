@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from wattline.demo.jobs import Jobs
 from wattline.live.bus.keys import PUBLIC, SECRET, make_keys
-from wattline.live.power.fake import make_tree
+from wattline.live.power.fakes.powercap import make_tree
 
 if TYPE_CHECKING:
     from wattline.scenario.study import Study

@@ -19,8 +19,8 @@ from typing import Any
 from wattline.live.clock import Clock
 from wattline.live.machine.base import ManagerError
 from wattline.live.machine.launcher.client import LauncherClient
-from wattline.live.power.fake import FakeNode, Plant
-from wattline.live.power.server_model import PROFILES
+from wattline.live.power.fakes.powercap import FakeNode, Plant
+from wattline.live.power.server.model import PROFILES
 
 FINE_S = 0.1
 """Machine seconds between two steps: counters of real processors go on all the time, and agents read them once a

@@ -10,7 +10,7 @@ from pathlib import Path
 from wattline.scenario.documents import Document
 from wattline.scenario.read.toml_text import to_toml
 from wattline.scenario.sections.policy import SLOTS, MechanismSpec, PolicySpec
-from wattline.scenario.sections.regulation import takes_part
+from wattline.scenario.sections.regulation.regulation import takes_part
 
 MOST_VARIANTS = 1000
 """Combinations of the policies that a scenario lists."""

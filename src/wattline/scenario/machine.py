@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from wattline.scenario.documents import Document
 from wattline.scenario.parts import build_kinds, cluster_nodes
-from wattline.scenario.sections import cluster, limit
+from wattline.scenario.sections import limit
 from wattline.scenario.sections.budget import build_budgets, system_limit
+from wattline.scenario.sections.cluster import cluster
 from wattline.scenario.sections.network import build_network
 from wattline.scenario.sections.policy import check_caps
 from wattline.scenario.sections.trace import run_bound_s

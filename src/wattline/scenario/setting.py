@@ -20,7 +20,7 @@ from wattline.scenario.read.base import KeyPath
 from wattline.scenario.sections.late import build_late
 from wattline.scenario.sections.policy import MechanismSpec
 from wattline.scenario.sections.prices import build_billing
-from wattline.scenario.sections.regulation import (
+from wattline.scenario.sections.regulation.regulation import (
     RegulationSpec,
     build_tariff,
     other_law,

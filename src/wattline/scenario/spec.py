@@ -14,7 +14,8 @@ from wattline.scenario.read.quantities import FolderName, Seed
 from wattline.scenario.sections.bid import BidSpec
 from wattline.scenario.sections.bounds import BoundsSpec, check_bounds
 from wattline.scenario.sections.budget import BudgetSpec, check_budgets
-from wattline.scenario.sections.cluster import ClusterSpec, check_cluster
+from wattline.scenario.sections.cluster.cluster import ClusterSpec, check_cluster
+from wattline.scenario.sections.cluster.variability import check_variability
 from wattline.scenario.sections.configurations import ConfigurationsSpec, check_configurations
 from wattline.scenario.sections.kinds import KindSpec, Workload, check_kinds
 from wattline.scenario.sections.late import LateSpec, check_late
@@ -24,11 +25,10 @@ from wattline.scenario.sections.output import OutputSpec
 from wattline.scenario.sections.policy import PolicySpec, check_policy
 from wattline.scenario.sections.prices import PricesSpec, check_prices
 from wattline.scenario.sections.profiles import ProfilesSpec, check_profiles
-from wattline.scenario.sections.regulation import RegulationSpec, check_regulation
+from wattline.scenario.sections.regulation.regulation import RegulationSpec, check_regulation
 from wattline.scenario.sections.run import RunSpec, check_run
 from wattline.scenario.sections.sweep import Swept
 from wattline.scenario.sections.trace import TraceSpec, check_trace
-from wattline.scenario.sections.variability import check_variability
 
 SCHEMA = 1
 """Version of the scenario layout that this Wattline reads and writes."""

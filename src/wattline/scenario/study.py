@@ -30,6 +30,7 @@ from wattline.scenario.parts import baseline_select, build_kinds, build_policies
 from wattline.scenario.read.base import KeyPath
 from wattline.scenario.read.source import Context
 from wattline.scenario.read.toml_text import to_toml
+from wattline.scenario.sections.cluster.variability import build_variability
 from wattline.scenario.sections.configurations import MoldableJobs, add_moldable, build_moldable, check_chooser
 from wattline.scenario.sections.late import add_late
 from wattline.scenario.sections.limit import add_limit
@@ -37,10 +38,9 @@ from wattline.scenario.sections.network import add_network
 from wattline.scenario.sections.output import add_output
 from wattline.scenario.sections.prices import build_billing
 from wattline.scenario.sections.profiles import LearnedFiles, add_profiles, build_learned
-from wattline.scenario.sections.regulation import Market, add_market, build_market, takes_part
+from wattline.scenario.sections.regulation.regulation import Market, add_market, build_market, takes_part
 from wattline.scenario.sections.run import add_run, check_ticks
 from wattline.scenario.sections.trace import LIKE_DURATION_S, clock_of
-from wattline.scenario.sections.variability import build_variability
 from wattline.scenario.traces import TraceCache
 from wattline.scenario.watts import build_watts
 from wattline.wiring.options import Options

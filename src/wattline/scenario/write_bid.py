@@ -19,8 +19,8 @@ from wattline.scenario.inputs import is_same, refuse_input
 from wattline.scenario.read.toml_read import loads
 from wattline.scenario.read.toml_text import to_toml
 from wattline.scenario.sections.kinds import is_response_file, named_kinds
-from wattline.scenario.sections.made_for import made_for
-from wattline.scenario.sections.regulation import FITTED, GAUSSIAN, RegulationSpec, law_of_signal
+from wattline.scenario.sections.regulation.made_for import made_for
+from wattline.scenario.sections.regulation.regulation import FITTED, GAUSSIAN, RegulationSpec, law_of_signal
 from wattline.scenario.sections.series import SERIES, is_price
 
 if TYPE_CHECKING:

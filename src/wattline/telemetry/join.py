@@ -12,10 +12,10 @@ import numpy as np
 
 from wattline.arrays import Floats, Ints
 from wattline.memory import require_bytes
-from wattline.telemetry.clean import Stretches
-from wattline.telemetry.faults import Fault, Mask, Tally
-from wattline.telemetry.placed import Placed
-from wattline.telemetry.sensors import Coverage
+from wattline.telemetry.cleaning.clean import Stretches
+from wattline.telemetry.cleaning.faults import Fault, Mask, Tally
+from wattline.telemetry.nodes.placed import Placed
+from wattline.telemetry.nodes.sensors import Coverage
 
 
 @dataclass(frozen=True)

@@ -18,19 +18,19 @@ from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError
 from wattline.files import open_regular
 from wattline.reading.notes import Trace
-from wattline.telemetry.clean import Cleaner, Stretches
-from wattline.telemetry.columns import Layout, Times, Wanted, find_layout, powers_of
-from wattline.telemetry.connection import SCHEMES, is_database, may_be_secret
-from wattline.telemetry.faults import WHAT, Fault, Tally
+from wattline.telemetry.cleaning.clean import Cleaner, Stretches
+from wattline.telemetry.cleaning.faults import WHAT, Fault, Tally
+from wattline.telemetry.cleaning.rules import Rules
 from wattline.telemetry.join import Join, Split
-from wattline.telemetry.part import Source
+from wattline.telemetry.nodes.sensors import Sensors
+from wattline.telemetry.nodes.work import Work
 from wattline.telemetry.result import Profiles
-from wattline.telemetry.rules import Rules
-from wattline.telemetry.sensors import Sensors
-from wattline.telemetry.sort import SortedSource
-from wattline.telemetry.source import SQLITE_MAGIC, open_files
-from wattline.telemetry.sql import SqlSource
-from wattline.telemetry.work import Work
+from wattline.telemetry.sources.columns import Layout, Times, Wanted, find_layout, powers_of
+from wattline.telemetry.sources.connection import SCHEMES, is_database, may_be_secret
+from wattline.telemetry.sources.part import Source
+from wattline.telemetry.sources.sort import SortedSource
+from wattline.telemetry.sources.source import SQLITE_MAGIC, open_files
+from wattline.telemetry.sources.sql import SqlSource
 
 if TYPE_CHECKING:
     import polars as pl

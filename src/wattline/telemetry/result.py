@@ -11,7 +11,7 @@ from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
 from wattline.reading.notes import Note
 from wattline.telemetry.join import Ended
-from wattline.telemetry.placed import Placed
+from wattline.telemetry.nodes.placed import Placed
 
 
 class Profiles:

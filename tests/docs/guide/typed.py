@@ -27,7 +27,7 @@ from typing import Any
 from wattline.demo.slurm_cluster import LUA, SlurmCluster
 from wattline.errors import InputError
 from wattline.kernel.sources import cache_root
-from wattline.live.power.fake import FakeNode, Plant, make_tree
+from wattline.live.power.fakes.powercap import FakeNode, Plant, make_tree
 from wattline.live.watch.document import Document
 from wattline.live.watch.socket import fetch
 

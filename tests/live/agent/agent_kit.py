@@ -11,7 +11,7 @@ from wattline.live.agent.agent import Agent, make
 from wattline.live.agent.config import read_settings
 from wattline.live.bus.base import Arrived
 from wattline.live.clock import Clock
-from wattline.live.power.fake import FakeNode, Plant, make_tree
+from wattline.live.power.fakes.powercap import FakeNode, Plant, make_tree
 
 T0 = 1_800_000_000.0
 BOOT = "0123456789abcdef"

@@ -23,14 +23,14 @@ from wattline.live.agent.look import write_pairs
 from wattline.live.clock import Clock
 from wattline.live.power.agreement import Agreement, Trust
 from wattline.live.power.base import HardwareError, Reading
-from wattline.live.power.calibrate import calibrate
-from wattline.live.power.fake import make_tree
-from wattline.live.power.fake_bmc import OUTLET, PASSWORD, USER, FakeBmc, FakeServer
-from wattline.live.power.fake_nvml import FakeGpu, FakeNvml
+from wattline.live.power.fakes.bmc import OUTLET, PASSWORD, USER, FakeBmc, FakeServer
+from wattline.live.power.fakes.nvml import FakeGpu, FakeNvml
+from wattline.live.power.fakes.powercap import make_tree
 from wattline.live.power.nvml import Gpus
 from wattline.live.power.powercap import Powercap
 from wattline.live.power.second import Second
-from wattline.live.power.server_model import PROFILES
+from wattline.live.power.server.calibrate import calibrate
+from wattline.live.power.server.model import PROFILES
 from wattline.live.watch.table import BY_NAME
 
 

@@ -20,9 +20,9 @@ from wattline.live.agent.beside import Beside
 from wattline.live.agent.config import read_settings
 from wattline.live.clock import Clock
 from wattline.live.power.behind import AGAIN_S, Behind
-from wattline.live.power.bmc import Bmc
-from wattline.live.power.fake_bmc import PASSWORD, USER, FakeBmc, FakeServer
-from wattline.live.power.redfish import Redfish
+from wattline.live.power.fakes.bmc import PASSWORD, USER, FakeBmc, FakeServer
+from wattline.live.power.redfish.hardware import Redfish
+from wattline.live.power.redfish.service import Bmc
 
 
 class BmcWorld:

@@ -17,8 +17,8 @@ from wattline.live.bus.names import Topics
 from wattline.live.bus.open import open_bus
 from wattline.live.bus.settings import BusSettings
 from wattline.live.clock import Clock
-from wattline.live.power.fake import FakeNode, Plant, make_tree
-from wattline.live.power.server_model import PROFILES
+from wattline.live.power.fakes.powercap import FakeNode, Plant, make_tree
+from wattline.live.power.server.model import PROFILES
 
 NODE = """
 site = "s"

@@ -11,7 +11,7 @@ import pytest
 from agent_kit import World
 
 from wattline.live.agent.node import phase_s
-from wattline.live.power.server_model import PROFILES
+from wattline.live.power.server.model import PROFILES
 
 Make = Callable[..., World]
 MODEL = PROFILES["gold-6132"]

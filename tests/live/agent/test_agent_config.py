@@ -12,7 +12,7 @@ import pytest
 
 from wattline.errors import InputError
 from wattline.live.agent.config import read_settings
-from wattline.live.power.fake import make_tree
+from wattline.live.power.fakes.powercap import make_tree
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "live" / "node.toml"
 

@@ -11,7 +11,7 @@ from agent_kit import T0, World
 
 from wattline.errors import InputError
 from wattline.live.agent.node import OLD_S
-from wattline.live.power.server_model import PROFILES
+from wattline.live.power.server.model import PROFILES
 
 Make = Callable[..., World]
 SAFE_CPU_W = PROFILES["gold-6132"].cpu_w(180.0, 12.0)

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from wattline.live.agent.local import ProcessGroups, _start_ticks
-from wattline.live.power.fake import FakeNode, Plant, make_tree
-from wattline.live.power.server_model import PROFILES
+from wattline.live.power.fakes.powercap import FakeNode, Plant, make_tree
+from wattline.live.power.server.model import PROFILES
 
 SAFE_CPU_W = PROFILES["gold-6132"].cpu_w(180.0, 20.0)
 NODE = """

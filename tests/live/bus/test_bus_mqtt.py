@@ -23,8 +23,8 @@ from wattline.live.bus.mqtt import MqttBus
 from wattline.live.bus.names import Role
 from wattline.live.clock import Clock
 from wattline.live.controller.controller import Controller
-from wattline.live.controller.meters import Meters
-from wattline.live.power.fake import make_tree
+from wattline.live.controller.seen.meters import Meters
+from wattline.live.power.fakes.powercap import make_tree
 
 pytestmark = pytest.mark.skipif(MOSQUITTO is None, reason="needs the broker mosquitto (Debian package mosquitto)")
 ROLES: dict[str, Role] = {"controller": "controller", "gateway": "gateway", "operator": "operator"}

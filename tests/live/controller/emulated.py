@@ -15,14 +15,14 @@ from wattline.live.bus.inprocess import Hub
 from wattline.live.bus.messages import Outbox, decode
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
-from wattline.live.controller.caps import CapSender
 from wattline.live.controller.controller import BidStep, Controller, Periods
-from wattline.live.controller.guard import Guard, GuardRules
 from wattline.live.controller.ledger import Ledger
-from wattline.live.controller.meters import Meters
-from wattline.live.controller.mirror import Mirror
-from wattline.live.controller.nodes import NodeNames
-from wattline.live.controller.reconcile import Patience, Reconciler
+from wattline.live.controller.seen.meters import Meters
+from wattline.live.controller.seen.mirror import Mirror
+from wattline.live.controller.seen.nodes import NodeNames
+from wattline.live.controller.wanted.caps import CapSender
+from wattline.live.controller.wanted.guard import Guard, GuardRules
+from wattline.live.controller.wanted.reconcile import Patience, Reconciler
 from wattline.live.machine.base import Abilities, Form, JobSeen, ManagerError, NodeSeen, Snapshot
 from wattline.live.signals.base import Sample
 from wattline.live.signals.open import SignalsNow

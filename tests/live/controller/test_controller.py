@@ -14,7 +14,7 @@ from live.controller.emulated import EPOCH_S, World
 from wattline.control.facts import PAUSED
 from wattline.errors import InputError
 from wattline.live.controller.controller import BidStep
-from wattline.live.controller.mirror import Mirror
+from wattline.live.controller.seen.mirror import Mirror
 from wattline.live.machine.base import Abilities, JobSeen, ManagerError, NodeSeen, Snapshot
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass

@@ -16,9 +16,9 @@ from live.controller.emulated import EPOCH_S, World
 from live.controller.test_controller import SMALL, WIDE
 from policies.test_day_budget import GIVEN, HOUR_S, HOURS, KINDS, twin
 from wattline.control.facts import PERIODS, SIGNAL, TIME
-from wattline.live.controller.journal import Keeping, LiveJournal
+from wattline.live.controller.journal.folder import Keeping, LiveJournal
+from wattline.live.controller.journal.replay import replay
 from wattline.live.controller.ledger import Ledger
-from wattline.live.controller.replay import replay
 from wattline.model.jobs import JobTable
 from wattline.model.regulation import Bidding, Signal
 from wattline.wiring.bound import Bound

@@ -15,9 +15,9 @@ from wattline.api.controlling import switch_off
 from wattline.api.site_plan import plan_site
 from wattline.errors import InputError
 from wattline.live.controller import managers
-from wattline.live.controller.lease import Lease
+from wattline.live.controller.leading.lease import Lease
+from wattline.live.controller.leading.off import OFF, Off, note_freed, say_off
 from wattline.live.controller.managers import ROUNDS, give_back
-from wattline.live.controller.off import OFF, Off, note_freed, say_off
 from wattline.live.machine.base import Abilities, JobSeen, ManagerError, Snapshot
 
 ROOT = Path(__file__).parents[3]

@@ -9,7 +9,7 @@ from emulated import World
 
 from engine.worlds import cluster, policies
 from wattline.control.facts import PAUSED
-from wattline.live.controller.reconcile import Patience
+from wattline.live.controller.wanted.reconcile import Patience
 from wattline.live.machine.base import JobSeen
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass

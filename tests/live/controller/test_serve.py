@@ -24,11 +24,11 @@ from wattline.live.bus.messages import Outbox, decode
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
 from wattline.live.controller.config import bus_settings, read_site
-from wattline.live.controller.keep_signals import SignalKeeper
-from wattline.live.controller.lease import Lease
-from wattline.live.controller.meters import Meters
-from wattline.live.controller.off import OFF, OFF_WAIT_S, Off, let_go, process_began_s
-from wattline.live.controller.onlooker import Onlooker
+from wattline.live.controller.journal.signals import SignalKeeper
+from wattline.live.controller.leading.lease import Lease
+from wattline.live.controller.leading.off import OFF, OFF_WAIT_S, Off, let_go, process_began_s
+from wattline.live.controller.leading.onlooker import Onlooker
+from wattline.live.controller.seen.meters import Meters
 from wattline.live.controller.serve import Site, stand_by
 from wattline.live.signals.open import Signals, SignalSettings
 from wattline.live.watch.logs import Log
@@ -151,7 +151,7 @@ def test_signals_that_cannot_be_kept_are_told(tmp_path: Path) -> None:
 
 def test_a_dry_run_hears_through_whoever_leads(monkeypatch: pytest.MonkeyPatch) -> None:
     """It listens at the leader's address only while nobody leads, and sends nothing."""
-    monkeypatch.setattr("wattline.live.controller.onlooker.LOOK_S", 0.0)
+    monkeypatch.setattr("wattline.live.controller.leading.onlooker.LOOK_S", 0.0)
     clock, opened = Clock(), list[str]()
     topics = Topics("here")
     hub = Hub("here", clock)

@@ -18,9 +18,9 @@ from wattline.live.agent.node import phase_s
 from wattline.live.agent.wire import Wire
 from wattline.live.bus.base import Bus
 from wattline.live.controller.controller import Controller
-from wattline.live.controller.journal import Keeping, LiveJournal
-from wattline.live.controller.mirror import Mirror
-from wattline.live.controller.setup import describe, rebuild
+from wattline.live.controller.journal.folder import Keeping, LiveJournal
+from wattline.live.controller.journal.setup import describe, rebuild
+from wattline.live.controller.seen.mirror import Mirror
 
 IDLE_W, MOST_W, FLOOR_W, SAFE_W = 100.0, 300.0, 150.0, 200.0
 PERIOD_S, LEASE_S = 1.0, 10.0

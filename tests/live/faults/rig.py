@@ -17,8 +17,8 @@ from wattline.demo.run import Asked, Processes, _led
 from wattline.kernel.compiled import JIT
 from wattline.live.bus.keys import make_keys
 from wattline.live.clock import Clock
-from wattline.live.controller.facts_file import NOTE, read_log
-from wattline.live.controller.replay import FACTS
+from wattline.live.controller.journal.facts_file import NOTE, read_log
+from wattline.live.controller.journal.replay import FACTS
 from wattline.live.machine.launcher.client import LauncherClient
 from wattline.live.machine.launcher.work import command_line
 from wattline.scenario.choices import variants

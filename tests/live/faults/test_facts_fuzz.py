@@ -13,9 +13,9 @@ from engine.worlds import check_structure
 from live.journal.world import NODES, Fuzz, build
 from wattline.control.facts import END, ENTER, FREE, LET_GO, REQUEUE, TAKE, TIME, VERBS
 from wattline.kernel.compiled import JIT
-from wattline.live.controller.journal import Keeping, LiveJournal
+from wattline.live.controller.journal.folder import Keeping, LiveJournal
+from wattline.live.controller.journal.replay import replay
 from wattline.live.controller.ledger import Ledger
-from wattline.live.controller.replay import replay
 from wattline.model import codes
 
 BATCHES = 400 if JIT else 40

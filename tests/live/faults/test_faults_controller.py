@@ -15,10 +15,10 @@ import pytest
 from engine.worlds import check_structure, cluster, policies
 from live.faults.faulty import LEASE_S, LIMIT_W, NODES, PERIOD_S, Faulty, busy, pressed
 from wattline.live.bus.base import Arrived
-from wattline.live.controller import facts_log
-from wattline.live.controller.lease import Lease, LeaseLost
-from wattline.live.controller.replay import replay
-from wattline.live.controller.setup import rebuild
+from wattline.live.controller.journal import facts_log
+from wattline.live.controller.journal.replay import replay
+from wattline.live.controller.journal.setup import rebuild
+from wattline.live.controller.leading.lease import Lease, LeaseLost
 from wattline.model import codes
 
 

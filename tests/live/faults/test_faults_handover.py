@@ -10,8 +10,8 @@ import pytest
 
 from live.faults.faulty import LIMIT_W, Faulty, busy
 from live.faults.test_faults_site import Sites
-from wattline.live.controller.handover import Waiting
-from wattline.live.controller.lease import Lease
+from wattline.live.controller.leading.handover import Waiting
+from wattline.live.controller.leading.lease import Lease
 from wattline.live.controller.serve import stand_by
 from wattline.live.watch.metrics import Prometheus
 from wattline.live.watch.table import TABLE

@@ -13,8 +13,8 @@ import pytest
 from live.faults.rig import LEASE_S, LIMIT_W, START_S, Rig, led_machine, listening
 from wattline.api.controlling import LEAST_LEASE_S
 from wattline.demo.run import _caps_left
-from wattline.live.controller.replay import replay
-from wattline.live.controller.setup import rebuild
+from wattline.live.controller.journal.replay import replay
+from wattline.live.controller.journal.setup import rebuild
 
 
 def off(rig: Rig) -> list[str]:

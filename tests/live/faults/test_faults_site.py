@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from live.faults.faulty import LIMIT_W, NODES, Faulty, busy
-from wattline.live.controller.lease import Lease
-from wattline.live.controller.off import OFF, Off
+from wattline.live.controller.leading.lease import Lease
+from wattline.live.controller.leading.off import OFF, Off
 from wattline.live.controller.serve import Site, stand_by
 from wattline.live.machine.base import ManagerError
 from wattline.live.signals.open import Signals, SignalSettings

@@ -10,8 +10,8 @@ from live.faults.rig import LEASE_S, NODES, SPEED, Rig, led_machine, listening
 from wattline.api.controlling import LEAST_LEASE_S
 from wattline.cli.complaints import LEASE_LOST
 from wattline.errors import InputError
-from wattline.live.controller.replay import replay
-from wattline.live.controller.setup import rebuild
+from wattline.live.controller.journal.replay import replay
+from wattline.live.controller.journal.setup import rebuild
 from wattline.live.watch.socket import fetch
 
 MARGIN_S = 1.0

@@ -13,8 +13,8 @@ import pytest
 
 from wattline.control.facts import ENTER, TIME, WIDTH
 from wattline.errors import TraceError
-from wattline.live.controller import facts_file as form
-from wattline.live.controller.facts_log import FactsLog, drop_before, take_from
+from wattline.live.controller.journal import facts_file as form
+from wattline.live.controller.journal.facts_log import FactsLog, drop_before, take_from
 from wattline.live.controller.ledger import Batch
 
 
@@ -169,7 +169,7 @@ class Disk:
 
 def test_a_full_disk_holds_nothing_up_and_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ticks wait in memory while the disk is full, and are all written when there is room: nothing is missing."""
-    monkeypatch.setattr("wattline.live.controller.facts_log.AGAIN_S", 0.02)
+    monkeypatch.setattr("wattline.live.controller.journal.facts_log.AGAIN_S", 0.02)
     disk, said = Disk(), []
     log = FactsLog(tmp_path, say=said.append, write=disk.write)
     for i in range(30):
@@ -195,7 +195,7 @@ def test_a_full_disk_holds_nothing_up_and_is_said(tmp_path: Path, monkeypatch: p
 
 def test_what_a_full_disk_cannot_take_is_a_gap_with_its_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded: ticks beyond it are counted, and the log says where and how many are missing."""
-    monkeypatch.setattr("wattline.live.controller.facts_log.AGAIN_S", 0.02)
+    monkeypatch.setattr("wattline.live.controller.journal.facts_log.AGAIN_S", 0.02)
     disk = Disk()
     log = FactsLog(tmp_path, write=disk.write, waiting_bytes=3_000)
     disk.full = True

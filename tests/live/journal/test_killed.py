@@ -12,10 +12,10 @@ import pytest
 
 from live.journal.world import Fuzz, build
 from wattline.kernel.compiled import JIT
-from wattline.live.controller import checkpoint
-from wattline.live.controller.facts_file import read_log
-from wattline.live.controller.journal import Keeping, LiveJournal
-from wattline.live.controller.replay import FACTS, recover, replay
+from wattline.live.controller.journal import checkpoint
+from wattline.live.controller.journal.facts_file import read_log
+from wattline.live.controller.journal.folder import Keeping, LiveJournal
+from wattline.live.controller.journal.replay import FACTS, recover, replay
 
 PROCESS = """
 import sys

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wattline.errors import TraceError
-from wattline.live.controller.lease import PLACE, Lease, LeaseLost
+from wattline.live.controller.leading.lease import PLACE, Lease, LeaseLost
 
 
 class Time:
@@ -221,7 +221,7 @@ def test_no_two_lead_at_once_and_terms_rise(steps: list[tuple[int, str, float, l
 PROCESS = """
 import sys, time
 from pathlib import Path
-from wattline.live.controller.lease import Lease, LeaseLost
+from wattline.live.controller.leading.lease import Lease, LeaseLost
 lease = Lease(Path(sys.argv[1]) / "lease", sys.argv[2], lease_s=0.6, margin_s=0.2)
 acts = open(Path(sys.argv[1]) / "acts", "a")
 while True:

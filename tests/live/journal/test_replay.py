@@ -14,9 +14,9 @@ from live.journal.world import Exact, Fuzz, build, flow
 from wattline.errors import TraceError
 from wattline.journal.journal import open_journal
 from wattline.kernel.compiled import JIT
-from wattline.live.controller import checkpoint, facts_file
-from wattline.live.controller.journal import Keeping, LiveJournal, Words, write_again
-from wattline.live.controller.replay import CHECKPOINTS, FACTS, recover, replay
+from wattline.live.controller.journal import checkpoint, facts_file
+from wattline.live.controller.journal.folder import Keeping, LiveJournal, Words, write_again
+from wattline.live.controller.journal.replay import CHECKPOINTS, FACTS, recover, replay
 from wattline.wiring.bound import Bound
 
 TICKS = 900 if JIT else 60

@@ -10,10 +10,10 @@ import pytest
 from live.journal.world import Exact, bound, build, flow
 from wattline import cli
 from wattline.errors import InputError, TraceError
-from wattline.live.controller.checkpoint import whole
-from wattline.live.controller.journal import LiveJournal
-from wattline.live.controller.replay import FACTS
-from wattline.live.controller.setup import describe, rebuild
+from wattline.live.controller.journal.checkpoint import whole
+from wattline.live.controller.journal.folder import LiveJournal
+from wattline.live.controller.journal.replay import FACTS
+from wattline.live.controller.journal.setup import describe, rebuild
 from wattline.model.kinds import Kind
 from wattline.model.mechanism import policy
 from wattline.wiring.bound import Bound
@@ -46,7 +46,7 @@ def test_a_difference_is_exit_code_1_and_no_log_is_2(tmp_path: Path, capsys: pyt
     """A log whose setup was changed is replayed up to the first other decision."""
     lived(tmp_path)
     (path,) = (tmp_path / FACTS).iterdir()
-    from wattline.live.controller import facts_file as form
+    from wattline.live.controller.journal import facts_file as form
 
     frames = list(form.read_log(tmp_path / FACTS, []))
     start = json.loads(frames[0].records[0][1])

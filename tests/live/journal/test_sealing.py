@@ -16,9 +16,9 @@ from wattline.control.facts import HAPPENED, TARGET, TIME
 from wattline.formats.jobs import read_trace
 from wattline.journal.journal import Journal, open_journal, write_journal
 from wattline.kernel.compiled import JIT
+from wattline.live.controller.journal.record import Record
+from wattline.live.controller.journal.sealing import Sealer, number_of
 from wattline.live.controller.ledger import Ledger
-from wattline.live.controller.record import Record
-from wattline.live.controller.sealing import Sealer, number_of
 from wattline.model import codes
 from wattline.report.count.metrics import summarize
 from wattline.report.pages.run import write_report

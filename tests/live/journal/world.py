@@ -30,8 +30,8 @@ from wattline.control.facts import (
     TIME,
 )
 from wattline.control.rows import facts_of
+from wattline.live.controller.journal.record import Record
 from wattline.live.controller.ledger import Ledger
-from wattline.live.controller.record import Record
 from wattline.model import codes
 from wattline.model.jobs import JobTable
 from wattline.wiring.bound import Bound

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from doctor_kit import NODE
 
-from wattline.live.power.fake import make_tree
+from wattline.live.power.fakes.powercap import make_tree
 
 
 @pytest.fixture

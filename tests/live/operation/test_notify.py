@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from wattline.live.controller.lease import Lease
+from wattline.live.controller.leading.lease import Lease
 from wattline.live.notify import Notify
-from wattline.live.power.fake import make_tree
+from wattline.live.power.fakes.powercap import make_tree
 
 NODE = """site = "demo"
 run_dir = "run"

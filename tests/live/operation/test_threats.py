@@ -19,7 +19,7 @@ from live.agent.agent_kit import World as Nodes
 from live.controller.emulated import World
 from wattline.live.bus.base import Arrived
 from wattline.live.clock import Clock
-from wattline.live.controller.reconcile import Patience
+from wattline.live.controller.wanted.reconcile import Patience
 from wattline.live.signals.adr_events import AdrRules, judge, prefix_of
 from wattline.live.signals.http import Door
 from wattline.live.signals.open import Signals, SignalSettings

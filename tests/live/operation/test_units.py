@@ -23,7 +23,7 @@ from wattline.live.agent.config import read_settings
 from wattline.live.agent.wires import bus_form
 from wattline.live.bus.keys import read_secret
 from wattline.live.controller.config import bus_settings, read_site
-from wattline.live.power.fake import make_tree
+from wattline.live.power.fakes.powercap import make_tree
 from wattline.live.secret import read_token
 
 FOLDER = Path(__file__).parents[3] / "examples" / "live" / "systemd"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from wattline.live.power import fake_ipmitool
 from wattline.live.power.base import HardwareError
 from wattline.live.power.dcmi import Dcmi, DcmiError
-from wattline.live.power.fake_ipmitool import put
+from wattline.live.power.fakes import ipmitool as fake_ipmitool
+from wattline.live.power.fakes.ipmitool import put
 
 
 def _open(folder: Path, *, more: dict[str, Any] | None = None, **state: Any) -> Dcmi:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from wattline.live.power.base import HardwareError
-from wattline.live.power.fake_nvml import FakeGpu, FakeNvml
+from wattline.live.power.fakes.nvml import FakeGpu, FakeNvml
 from wattline.live.power.nvml import Gpus
 
 
@@ -90,7 +90,7 @@ def test_a_reading_needs_neither_numba_nor_pydantic(tmp_path: Path) -> None:
     JSON object a second.
     """
     (tmp_path / "pynvml.py").write_text(
-        "from wattline.live.power.fake_nvml import *\n_all = FakeNvml(FakeGpu(demand_mw=123_456))\n"
+        "from wattline.live.power.fakes.nvml import *\n_all = FakeNvml(FakeGpu(demand_mw=123_456))\n"
         "globals().update({n: getattr(_all, n) for n in dir(_all) if n.lower().startswith('nvml')})\n"
     )
     source = Path(__file__).resolve().parents[3] / "src"

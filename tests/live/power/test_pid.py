@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from wattline.errors import InputError
-from wattline.live.power.fake import FakeNode, Plant, make_tree
-from wattline.live.power.pid import Followed, Gains, Pid
+from wattline.live.power.fakes.powercap import FakeNode, Plant, make_tree
 from wattline.live.power.powercap import Powercap
-from wattline.live.power.tune import FirstOrder, Record, checked, figures, gains_for, identify, respond
+from wattline.live.power.server.pid import Followed, Gains, Pid
+from wattline.live.power.server.tune import FirstOrder, Record, checked, figures, gains_for, identify, respond
 
 PLANT = FirstOrder(gain=1.3, lag_s=2.0, delay_s=0.0)
 

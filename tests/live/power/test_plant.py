@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from wattline.live.power.fake import FakeNode, Plant, capped_speed, make_tree
+from wattline.live.power.fakes.powercap import FakeNode, Plant, capped_speed, make_tree
 from wattline.live.power.powercap import Powercap
 from wattline.physics.cap_rates import capped_rate
 from wattline.physics.power import capped_power

@@ -12,7 +12,7 @@ import pytest
 
 from wattline.live.power.base import HardwareError
 from wattline.live.power.counter import EnergyCounter
-from wattline.live.power.fake import FakeNode, Plant, make_tree
+from wattline.live.power.fakes.powercap import FakeNode, Plant, make_tree
 from wattline.live.power.powercap import Powercap
 from wattline.live.power.zones import Files
 

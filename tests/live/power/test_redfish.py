@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wattline.live.power.base import HardwareError
-from wattline.live.power.bmc import Bmc, BmcError, read_login
-from wattline.live.power.fake_bmc import OUTLET, PASSWORD, USER, FakeBmc, FakeServer
-from wattline.live.power.redfish import FORMS, Redfish
+from wattline.live.power.fakes.bmc import OUTLET, PASSWORD, USER, FakeBmc, FakeServer
+from wattline.live.power.redfish.hardware import FORMS, Redfish
+from wattline.live.power.redfish.service import Bmc, BmcError, read_login
 
 BOTH = [("Power",), ("EnvironmentMetrics",)]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from wattline.errors import InputError
-from wattline.live.power.calibrate import calibrate, fit
-from wattline.live.power.server_model import PROFILES, ServerModel, profile, write
+from wattline.live.power.server.calibrate import calibrate, fit
+from wattline.live.power.server.model import PROFILES, ServerModel, profile, write
 
 
 @pytest.mark.parametrize(("name", "phi"), [("e5-2650v2", (1.35, 1.32, 53.4)), ("gold-6132", (1.29, 1.63, 44.0))])
@@ -119,8 +119,8 @@ def test_models_that_no_server_has_are_refused(tmp_path: Path, text: str, told: 
 def test_power_is_light() -> None:
     """Nothing in the room of power loads numpy, numba, polars, scipy or pydantic."""
     code = (
-        "import sys, wattline.live.power.powercap, wattline.live.power.fake, wattline.live.power.calibrate\n"
-        "import wattline.live.power.tune\n"
+        "import sys, wattline.live.power.powercap, wattline.live.power.fakes.powercap\n"
+        "import wattline.live.power.server.calibrate, wattline.live.power.server.tune\n"
         "heavy = {'numba', 'numpy', 'polars', 'scipy', 'pydantic', 'zmq'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)"
     )

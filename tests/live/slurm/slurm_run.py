@@ -19,13 +19,13 @@ from wattline.live.bus.inprocess import Hub
 from wattline.live.bus.messages import Outbox, decode
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
-from wattline.live.controller.caps import CapSender
 from wattline.live.controller.controller import Controller
 from wattline.live.controller.ledger import Ledger
-from wattline.live.controller.meters import Meters
-from wattline.live.controller.mirror import Mirror
-from wattline.live.controller.nodes import NodeNames
-from wattline.live.controller.reconcile import Patience, Reconciler
+from wattline.live.controller.seen.meters import Meters
+from wattline.live.controller.seen.mirror import Mirror
+from wattline.live.controller.seen.nodes import NodeNames
+from wattline.live.controller.wanted.caps import CapSender
+from wattline.live.controller.wanted.reconcile import Patience, Reconciler
 from wattline.live.machine.slurm.commands import Commands
 from wattline.live.machine.slurm.manager import SlurmManager
 from wattline.live.machine.slurm.rules import Rules

@@ -34,8 +34,8 @@ from wattline.live.bus.base import Arrived, Bus
 from wattline.live.bus.inprocess import Hub
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
-from wattline.live.controller.lease import Lease as Reign
-from wattline.live.controller.lease import LeaseLost
+from wattline.live.controller.leading.lease import Lease as Reign
+from wattline.live.controller.leading.lease import LeaseLost
 from wattline.live.machine.slurm.text import hosts
 from wattline.model import codes
 

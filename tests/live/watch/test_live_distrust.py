@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.live.controller.meters import Meters
+from wattline.live.controller.seen.meters import Meters
 from wattline.live.watch.document import Document
 from wattline.live.watch.view import lines
 

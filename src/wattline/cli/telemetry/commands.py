@@ -170,7 +170,7 @@ def join(
     from wattline.formats.jobs.export import write_trace
     from wattline.telemetry import read as telemetry
     from wattline.telemetry.join import Split
-    from wattline.telemetry.work import Machine, load_work
+    from wattline.telemetry.nodes.work import Machine, load_work
 
     terminal = Terminal(as_json, quiet)
     check_target(out, (source, jobs, placements, sensors))
@@ -249,8 +249,8 @@ def sample(
       wattline telemetry sample out/run --every "5 min" --by node --noise 0.02
       --faults nan=0.001,late=0.001 --out power.parquet
     """
-    from wattline.telemetry.make import make_samples
-    from wattline.telemetry.sample import Plan
+    from wattline.telemetry.made.make import make_samples
+    from wattline.telemetry.made.sample import Plan
 
     terminal = Terminal(as_json, quiet)
     refuse_journal_file(out)

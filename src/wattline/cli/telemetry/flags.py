@@ -16,9 +16,9 @@ from wattline.files import refuse_journal_file
 from wattline.units import duration_s, power_w
 
 if TYPE_CHECKING:
-    from wattline.telemetry.columns import Wanted
+    from wattline.telemetry.cleaning.rules import Rules
     from wattline.telemetry.read import Joined
-    from wattline.telemetry.rules import Rules
+    from wattline.telemetry.sources.columns import Wanted
 
 
 SHORTEST_S, LONGEST_S = 1e-6, 3.2e9
@@ -85,7 +85,7 @@ def wanted_of(
     time_unit: str | None,
 ) -> Wanted:
     """Return the columns that flags name."""
-    from wattline.telemetry.columns import Wanted
+    from wattline.telemetry.sources.columns import Wanted
 
     columns = tuple(name.strip() for text in power or () for name in text.split(","))
     return Wanted(None if by is None else by.value, sensor, time, columns, unit, time_unit)
@@ -93,7 +93,7 @@ def wanted_of(
 
 def rules_of(period: str | None, hold: float, patience: str | None, stuck: str | None, most: str | None) -> Rules:
     """Return the rules that flags ask for."""
-    from wattline.telemetry.rules import Rules
+    from wattline.telemetry.cleaning.rules import Rules
 
     given = {
         "--period": asked("--period", duration_s, period),

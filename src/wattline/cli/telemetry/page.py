@@ -14,7 +14,7 @@ def page(facts: dict[str, Any]) -> Any:
     from rich.text import Text
 
     from wattline.report.show import printable
-    from wattline.telemetry.faults import WHAT, Fault
+    from wattline.telemetry.cleaning.faults import WHAT, Fault
 
     parts: list[Any] = [Text(printable(str(facts["source"])), style="bold"), _about(facts)]
     found = [fault for fault in Fault if facts["faults"][fault.word]]

@@ -9,7 +9,7 @@ from wattline.live.power.agreement import Agreement, Trust
 from wattline.live.power.base import Hardware, HardwareError
 from wattline.live.power.nvml import Gpus
 from wattline.live.power.second import Second
-from wattline.live.power.server_model import ServerModel
+from wattline.live.power.server.model import ServerModel
 
 GPU = "gpu/"
 """How the limits of GPUs begin among all that was found."""

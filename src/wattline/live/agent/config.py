@@ -12,9 +12,9 @@ from pydantic import BeforeValidator, Field
 from wattline.errors import InputError
 from wattline.live.agent.hardware import DcmiSpec, GpusSpec, MeterSpec, PowerSettings, RedfishSpec
 from wattline.live.forms import Duration, Moment, Name, Power, Section, read_form
-from wattline.live.power.pid import Gains
 from wattline.live.power.powercap import ROOT
-from wattline.live.power.server_model import ServerModel, checked, profile
+from wattline.live.power.server.model import ServerModel, checked, profile
+from wattline.live.power.server.pid import Gains
 
 PERIODS_S = (0.05, 60.0)
 METERED = ServerModel("none", 1.0, 0.0, 0.0, "the power of the whole server is metered and limited")

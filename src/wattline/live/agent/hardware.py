@@ -20,13 +20,13 @@ from wattline.live.forms import Duration, Section
 from wattline.live.power.agreement import Trust
 from wattline.live.power.base import Hardware, HardwareError, Reading
 from wattline.live.power.behind import Behind
-from wattline.live.power.bmc import Bmc, read_login
 from wattline.live.power.dcmi import Dcmi
 from wattline.live.power.nvml import Gpus
 from wattline.live.power.powercap import Powercap
-from wattline.live.power.redfish import Redfish
+from wattline.live.power.redfish.hardware import Redfish
+from wattline.live.power.redfish.service import Bmc, read_login
 from wattline.live.power.second import Second
-from wattline.live.power.server_model import ServerModel
+from wattline.live.power.server.model import ServerModel
 
 
 def _url(text: str) -> str:

@@ -16,7 +16,7 @@ from wattline.live.agent.lease import Cap, Lease, Mode
 from wattline.live.agent.local import Local
 from wattline.live.agent.saved import Lock, Saved
 from wattline.live.power.base import Hardware, HardwareError, Reading
-from wattline.live.power.pid import Followed, Pid
+from wattline.live.power.server.pid import Followed, Pid
 
 Log = Callable[..., None]
 """Called with a word for what happened and, by name, what is known about it."""

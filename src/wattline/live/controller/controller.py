@@ -19,12 +19,12 @@ from wattline.live.bus.base import Bus
 from wattline.live.bus.inbox import Inbox
 from wattline.live.bus.messages import Message
 from wattline.live.clock import Clock
-from wattline.live.controller.caps import CapSender
-from wattline.live.controller.guard import Guard
 from wattline.live.controller.ledger import Ledger
-from wattline.live.controller.meters import Meters
-from wattline.live.controller.mirror import Mirror
-from wattline.live.controller.reconcile import Reconciler
+from wattline.live.controller.seen.meters import Meters
+from wattline.live.controller.seen.mirror import Mirror
+from wattline.live.controller.wanted.caps import CapSender
+from wattline.live.controller.wanted.guard import Guard
+from wattline.live.controller.wanted.reconcile import Reconciler
 from wattline.live.machine.base import ManagerError, ResourceManager
 from wattline.live.signals.open import SignalsNow
 from wattline.market.tracking import MARGIN

@@ -17,11 +17,11 @@ import numpy as np
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
 from wattline.live.controller.controller import Controller, Tick
-from wattline.live.controller.handover import Waiting, somebody_waits, taken
-from wattline.live.controller.journal import LiveJournal
-from wattline.live.controller.keep_signals import SignalKeeper
-from wattline.live.controller.lease import Lease, LeaseLost
-from wattline.live.controller.off import OFF_WAIT_S, let_go, note_freed
+from wattline.live.controller.journal.folder import LiveJournal
+from wattline.live.controller.journal.signals import SignalKeeper
+from wattline.live.controller.leading.handover import Waiting, somebody_waits, taken
+from wattline.live.controller.leading.lease import Lease, LeaseLost
+from wattline.live.controller.leading.off import OFF_WAIT_S, let_go, note_freed
 from wattline.live.notify import notify
 from wattline.live.signals.open import Signals
 from wattline.live.watch.document import Action, Document, Power, SignalStatus

@@ -110,7 +110,7 @@ def _site(path: Path, machine: Machine, *, listen: bool) -> Iterator[Finding]:
 
 def _is_led(journal: Path, machine: Machine) -> bool:
     """Tell whether a controller renews its lease; one that died long ago does not."""
-    from wattline.live.controller.lease import Lease
+    from wattline.live.controller.leading.lease import Lease
 
     file = journal / "lease.json"
     if not file.exists():

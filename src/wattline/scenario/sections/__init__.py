@@ -1,4 +1,4 @@
-"""One section a file: its keys, the checks across them, and what is built of them.
+"""One section a file, or a folder with its large tables: its keys, checks across them, and what is built of them.
 
 ``XSpec`` declares the keys. ``check_x`` yields problems that no key shows alone. ``build_x`` takes the spec, a
 ``Context`` and what other sections have built. ``add_x`` puts what the section says into the options of a run.

@@ -21,7 +21,7 @@ from wattline.physics.responses.base import Given
 from wattline.scenario.read.base import KeyPath, Problem, Section
 from wattline.scenario.read.quantities import Count, Finite, Name, Power, Rate, Span, Words
 from wattline.scenario.read.source import Context
-from wattline.scenario.sections.cluster import ClusterSpec
+from wattline.scenario.sections.cluster.cluster import ClusterSpec
 from wattline.scenario.sections.trace import LIKE, TraceSpec
 from wattline.units import show_power
 

@@ -23,7 +23,7 @@ from wattline.scenario.built.billing import Billing, Clock
 from wattline.scenario.read.base import KeyPath, Problem, Section
 from wattline.scenario.read.quantities import Period, Span, Words
 from wattline.scenario.read.source import Context
-from wattline.scenario.sections.regulation import MOST_HOURS, RegulationSpec
+from wattline.scenario.sections.regulation.regulation import MOST_HOURS, RegulationSpec
 from wattline.scenario.sections.series import (
     KEYS,
     SERIES,
