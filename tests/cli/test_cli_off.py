@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from wattline.api import controlling, site_plan
+from wattline.api import controlling
+from wattline.api.site import plan as site_plan
 from wattline.cli.app import app
 from wattline.live.controller.leading.off import LetGo
 

@@ -17,7 +17,7 @@ import pytest
 
 from programs import command
 from wattline.api.controlling import get_ready
-from wattline.api.site_plan import plan_site
+from wattline.api.site.plan import plan_site
 from wattline.demo.rmap import AskedRmap, beside
 from wattline.demo.rmap_page import lines, power_figure, start_figure, write_beside
 from wattline.demo.run import run_demo

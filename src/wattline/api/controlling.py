@@ -11,8 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wattline.api.site_opening import DRY_RUN, make_bound, make_inbox, open_any, open_site
-from wattline.api.site_plan import Planned, make_clock, manager_notes, missing, most_w
+from wattline.api.site.bus import make_inbox, open_any
+from wattline.api.site.opening import DRY_RUN, open_site
+from wattline.api.site.plan import Planned, make_clock, manager_notes, missing, most_w
+from wattline.api.site.state import make_bound
 from wattline.errors import InputError, WattlineError
 
 if TYPE_CHECKING:

@@ -9,7 +9,20 @@ from typing import Annotated, Any
 
 import typer
 
-from wattline.cli import bids, budgets, compares, examples, looks, networks, plan, runs, signals, sweeps, whatif
+from wattline.cli import (
+    bids,
+    budgets,
+    compares,
+    examples,
+    looks,
+    networks,
+    plan,
+    replays,
+    runs,
+    signals,
+    sweeps,
+    whatif,
+)
 from wattline.cli.configs import chosen as config_chosen
 from wattline.cli.configs import commands as configs
 from wattline.cli.configs import models as config_models
@@ -20,8 +33,9 @@ from wattline.cli.live import agents, controllers, doctors, keys, launchers, sta
 from wattline.cli.live import demos as live_demos
 from wattline.cli.live import replays as live_replays
 from wattline.cli.telemetry import commands as telemetry
+from wattline.cli.telemetry import join as telemetry_join
 from wattline.cli.trace import commands as traces
-from wattline.cli.trace import kinds, power, profiles
+from wattline.cli.trace import generate, kinds, power, profiles
 
 app = typer.Typer(
     name="wattline",
@@ -53,16 +67,19 @@ def _main(
 
 app.command()(examples.examples)
 app.command()(runs.run)
-app.command()(runs.replay)
+app.command()(replays.replay)
 app.command()(whatif.whatif)
 app.command("replay-live")(live_replays.replay_live)
 app.command()(compares.compare)
 app.command()(sweeps.sweep)
 app.command()(bids.bid)
 app.command()(signals.signal)
+traces.app.command()(generate.generate)
 traces.app.command()(kinds.kinds)
 traces.app.command()(power.power)
 app.add_typer(traces.app, name="trace")
+telemetry.app.command()(telemetry_join.join)
+telemetry.app.command()(telemetry.sample)
 app.add_typer(telemetry.app, name="telemetry")
 app.add_typer(profiles.app, name="profiles")
 app.command()(plan.plan)

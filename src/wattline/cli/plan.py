@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wattline.cli.paths import refuse_same
 from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.errors import InputError, ScenarioError
+
+if TYPE_CHECKING:
+    from wattline.report.count.plan import Answered
+    from wattline.scenario.plan import PlanInput
+
+Keys = tuple[str | int, ...]
+"""Where a value stands in a plan file."""
 
 
 class Reading(StrEnum):
@@ -19,39 +27,51 @@ class Reading(StrEnum):
     SPEED = "speed"
 
 
+FileArg = Annotated[Path | None, typer.Argument(metavar="PLAN.toml", help="Plan file; flags stand above it.")]
+PowerFlag = Annotated[str | None, typer.Option(metavar="POWER", help="Power budget of the computing nodes.")]
+HighMaxFlag = Annotated[
+    str | None, typer.Option(metavar="POWER", help="What a high-end node draws at most (TDP of its parts).")
+]
+OlderMinFlag = Annotated[str | None, typer.Option(metavar="POWER", help="What an older node draws at least (idle).")]
+FasterFlag = Annotated[float | None, typer.Option(help="Advantage of a high-end node: 0.27 for 27 %.")]
+CostRatioFlag = Annotated[
+    float | None, typer.Option(help="Price of a high-end node over that of an older one, with racks.")
+]
+HighPriceFlag = Annotated[float | None, typer.Option(help="Price of a high-end node (instead of a ratio).")]
+OlderPriceFlag = Annotated[float | None, typer.Option(help="Price of an older node.")]
+SlopeFlag = Annotated[
+    float | None, typer.Option(help="Seconds that one more node adds to the application (negative: saves).")
+]
+InterceptFlag = Annotated[float | None, typer.Option(help="Seconds of the application at no nodes.")]
+MostNodesFlag = Annotated[int | None, typer.Option(min=1, help="Nodes up to which that line holds.")]
+TableFlag = Annotated[Path | None, typer.Option(metavar="TABLE", help="Measured configurations, instead of a line.")]
+AppNameFlag = Annotated[str | None, typer.Option("--app", metavar="NAME", help="Application in the table.")]
+ReadingFlag = Annotated[Reading | None, typer.Option(help="27 % faster: 0.73 of the time, or 1.27 times the speed.")]
+OverrideFlag = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the plan file.")
+]
+OutFlag = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with break-even plots here.")
+]
+
+
 def plan(
-    file: Annotated[Path | None, typer.Argument(metavar="PLAN.toml", help="Plan file; flags stand above it.")] = None,
-    power: Annotated[str | None, typer.Option(metavar="POWER", help="Power budget of the computing nodes.")] = None,
-    high_max: Annotated[
-        str | None, typer.Option(metavar="POWER", help="What a high-end node draws at most (TDP of its parts).")
-    ] = None,
-    older_min: Annotated[
-        str | None, typer.Option(metavar="POWER", help="What an older node draws at least (idle).")
-    ] = None,
-    faster: Annotated[float | None, typer.Option(help="Advantage of a high-end node: 0.27 for 27 %.")] = None,
-    cost_ratio: Annotated[
-        float | None, typer.Option(help="Price of a high-end node over that of an older one, with racks.")
-    ] = None,
-    high_price: Annotated[float | None, typer.Option(help="Price of a high-end node (instead of a ratio).")] = None,
-    older_price: Annotated[float | None, typer.Option(help="Price of an older node.")] = None,
-    slope: Annotated[
-        float | None, typer.Option(help="Seconds that one more node adds to the application (negative: saves).")
-    ] = None,
-    intercept: Annotated[float | None, typer.Option(help="Seconds of the application at no nodes.")] = None,
-    most_nodes: Annotated[int | None, typer.Option(min=1, help="Nodes up to which that line holds.")] = None,
-    table: Annotated[
-        Path | None, typer.Option(metavar="TABLE", help="Measured configurations, instead of a line.")
-    ] = None,
-    app_name: Annotated[str | None, typer.Option("--app", metavar="NAME", help="Application in the table.")] = None,
-    reading: Annotated[
-        Reading | None, typer.Option(help="27 % faster: 0.73 of the time, or 1.27 times the speed.")
-    ] = None,
-    override: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the plan file.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with break-even plots here.")
-    ] = None,
+    file: FileArg = None,
+    power: PowerFlag = None,
+    high_max: HighMaxFlag = None,
+    older_min: OlderMinFlag = None,
+    faster: FasterFlag = None,
+    cost_ratio: CostRatioFlag = None,
+    high_price: HighPriceFlag = None,
+    older_price: OlderPriceFlag = None,
+    slope: SlopeFlag = None,
+    intercept: InterceptFlag = None,
+    most_nodes: MostNodesFlag = None,
+    table: TableFlag = None,
+    app_name: AppNameFlag = None,
+    reading: ReadingFlag = None,
+    override: OverrideFlag = None,
+    out: OutFlag = None,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -68,8 +88,7 @@ def plan(
 
       wattline plan purchase.toml --set older.price=1900 --out plan.html
     """
-    from wattline.errors import InputError, ScenarioError
-    from wattline.report.count.plan import answer, plan_facts
+    from wattline.report.count.plan import plan_facts
     from wattline.report.pages.plan import plan_page, plan_table
     from wattline.scenario.plan import read_plan
 
@@ -77,45 +96,31 @@ def plan(
     for source in (file, table):
         if source is not None and out is not None:
             refuse_same(source, out)
-    flags: dict[tuple[str | int, ...], tuple[str, Any]] = {}
-    given = {
-        ("power",): ("--power", power),
-        ("high_end", "max"): ("--high-max", high_max),
-        ("older", "min"): ("--older-min", older_min),
-        ("high_end", "faster"): ("--faster", faster),
-        ("cost_ratio",): ("--cost-ratio", cost_ratio),
-        ("high_end", "price"): ("--high-price", high_price),
-        ("older", "price"): ("--older-price", older_price),
-        ("reading",): ("--reading", None if reading is None else reading.value),
-        ("application", 0, "slope"): ("--slope", slope),
-        ("application", 0, "intercept"): ("--intercept", intercept),
-        ("application", 0, "most_nodes"): ("--most-nodes", most_nodes),
-        ("application", 0, "app"): ("--app", app_name),
-        ("application", 0, "table"): ("--table", None if table is None else str(table.resolve())),
-    }
-    for keys, (flag, value) in given.items():
-        if value is not None:
-            flags[keys] = (f"{flag} {value}", value)
+    flags = _given(
+        {
+            ("power",): ("--power", power),
+            ("high_end", "max"): ("--high-max", high_max),
+            ("older", "min"): ("--older-min", older_min),
+            ("high_end", "faster"): ("--faster", faster),
+            ("cost_ratio",): ("--cost-ratio", cost_ratio),
+            ("high_end", "price"): ("--high-price", high_price),
+            ("older", "price"): ("--older-price", older_price),
+            ("reading",): ("--reading", None if reading is None else reading.value),
+            ("application", 0, "slope"): ("--slope", slope),
+            ("application", 0, "intercept"): ("--intercept", intercept),
+            ("application", 0, "most_nodes"): ("--most-nodes", most_nodes),
+            ("application", 0, "app"): ("--app", app_name),
+            ("application", 0, "table"): ("--table", None if table is None else str(table.resolve())),
+        }
+    )
     if file is None:
-        if override:
-            raise ScenarioError("--set changes a plan file; give one, or use the flags")
-        for keys, flag in (
-            (("power",), "--power"),
-            (("high_end", "max"), "--high-max"),
-            (("older", "min"), "--older-min"),
-            (("high_end", "faster"), "--faster"),
-        ):
-            if keys not in flags:
-                raise ScenarioError(f"{flag} is missing; give it, or a plan file")
+        _refuse_half_a_plan(flags, override)
         name = app_name or (table.name.split(".")[0] if table is not None else "application")
         flags[("application", 0, "name")] = ("", name)
     read = read_plan(file, override or (), flags)
     for note in read.notes:
         terminal.say(note)
-    try:
-        found = answer(read.question, read.applications)
-    except InputError as problem:
-        raise ScenarioError(f"{file}: {problem}" if file is not None else str(problem)) from None
+    found = _answer(read, file)
     if terminal.for_people:
         terminal.show(plan_table(found, read.name))
     if out is not None:
@@ -124,3 +129,32 @@ def plan(
     terminal.data(
         {"name": read.name, "notes": list(read.notes), **plan_facts(found), "page": None if out is None else str(out)}
     )
+
+
+def _given(flags: dict[Keys, tuple[str, Any]]) -> dict[Keys, tuple[str, Any]]:
+    """Return the keys of a plan whose flag was given, each with what was typed and its value."""
+    return {keys: (f"{flag} {value}", value) for keys, (flag, value) in flags.items() if value is not None}
+
+
+def _refuse_half_a_plan(flags: dict[Keys, tuple[str, Any]], override: list[str] | None) -> None:
+    """Refuse flags that do not make a plan by themselves, where there is no plan file."""
+    if override:
+        raise ScenarioError("--set changes a plan file; give one, or use the flags")
+    for keys, flag in (
+        (("power",), "--power"),
+        (("high_end", "max"), "--high-max"),
+        (("older", "min"), "--older-min"),
+        (("high_end", "faster"), "--faster"),
+    ):
+        if keys not in flags:
+            raise ScenarioError(f"{flag} is missing; give it, or a plan file")
+
+
+def _answer(read: PlanInput, file: Path | None) -> Answered:
+    """Answer the question of a plan; where it has no answer, the plan file is named."""
+    from wattline.report.count.plan import answer
+
+    try:
+        return answer(read.question, read.applications)
+    except InputError as problem:
+        raise ScenarioError(f"{file}: {problem}" if file is not None else str(problem)) from None

@@ -1,4 +1,4 @@
-"""``wattline run`` and ``wattline replay``: one simulation, its journal, its report, its summary."""
+"""``wattline run``: one simulation, its journal, its report, its summary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +13,8 @@ import typer
 
 from wattline.cli.complaints import complain
 from wattline.cli.folders import RESULT, Force, refuse_other_journal, say_replaced
-from wattline.cli.paths import refuse_log, refuse_scenario
+from wattline.cli.paths import refuse_log
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.cli.trace.flags import ColumnFlags, Format, TraceFile, Zone, columns_of
 from wattline.errors import ScenarioError, shorten
 
 if TYPE_CHECKING:
@@ -38,29 +36,6 @@ Resume = Annotated[
     bool,
     typer.Option("--resume", help="Go on with a run that was cut off, from the last simulated hour that was kept."),
 ]
-
-
-class Ties(StrEnum):
-    """When a scheduling pass takes place."""
-
-    INSTANT = "instant"
-    EVENT = "event"
-
-
-class ConfigSource(StrEnum):
-    """What policies are told of configurations."""
-
-    MEASURED = "measured"
-    MIXED = "mixed"
-    PHYSICAL = "physical"
-    LOG_QUADRATIC = "log-quadratic"
-
-
-class ConfigPower(StrEnum):
-    """The power that a model of configurations tells."""
-
-    MEAN = "mean"
-    UPPER = "upper"
 
 
 def run(
@@ -93,169 +68,6 @@ def run(
     refuse_log(scenario)
     document = read_scenario(scenario, sets or ())
     carry_out(document, out, terminal, report=not no_report, resume=resume, force=force)
-
-
-def replay(
-    trace: TraceFile,
-    nodes: Annotated[
-        int | None,
-        typer.Option(help="Nodes of the machine (default: those of the network, or what the trace's header says)."),
-    ] = None,
-    cores_per_node: Annotated[
-        int | None,
-        typer.Option(help="Processors of the log that make one node (default: as an SWF header and its jobs say)."),
-    ] = None,
-    zone: Zone = None,
-    order: Annotated[str, typer.Option(help="Order of the queue.")] = "fcfs",
-    select: Annotated[str, typer.Option(help="Which waiting jobs start.")] = "easy",
-    place: Annotated[str, typer.Option(help="On which nodes they start.")] = "lowest",
-    network: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TOPOLOGY",
-            help="Network of the machine, e.g. dragonfly:4x4x17 (nodes of a router, routers of a group, groups).",
-        ),
-    ] = None,
-    estimates: Annotated[
-        str, typer.Option("--estimates", "--learn", help="Run times that policies see: request, exact or recent.")
-    ] = "request",
-    ties: Annotated[
-        Ties, typer.Option(help="One scheduling pass per instant, or after every single event.")
-    ] = Ties.INSTANT,
-    power_limit: Annotated[
-        str | None, typer.Option(metavar="POWER", help='Power limit of the machine, e.g. "12 MW".')
-    ] = None,
-    configs: Annotated[
-        Path | None,
-        typer.Option(
-            "--configs",
-            metavar="TABLE",
-            help="Configurations that jobs may choose among; their kind is the application.",
-        ),
-    ] = None,
-    config_source: Annotated[
-        ConfigSource | None,
-        typer.Option("--config-source", help="What policies are told of them: measured, or a model of a sample."),
-    ] = None,
-    config_sample: Annotated[
-        float | None,
-        typer.Option("--config-sample", metavar="SHARE", help="Share of the table that a model is fitted to (0.1)."),
-    ] = None,
-    config_power: Annotated[
-        ConfigPower | None, typer.Option("--config-power", help="Power that a model tells: mean, or upper bound.")
-    ] = None,
-    idle_power: Annotated[
-        str | None,
-        typer.Option(
-            metavar="POWER", help='Power of an idle node, e.g. "90 W" (of a processor where --nodes counts processors).'
-        ),
-    ] = None,
-    max_power: Annotated[
-        str | None, typer.Option(metavar="POWER", help='Power of a busy node (not of a processor), e.g. "350 W".')
-    ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Use only this many jobs from the start.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")] = 1,
-    trace_format: Format = None,
-    column: ColumnFlags = None,
-    out: Out = None,
-    *,
-    kill: Annotated[bool, typer.Option("--kill", help="End jobs at their requested time.")] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse a trace that would need dropping or repairing.")
-    ] = False,
-    resume: Resume = False,
-    force: Force = False,
-    no_report: NoReport = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Replay a trace on a machine, no scenario file needed.
-
-    The machine is that of the trace's header. Where it has MaxNodes and
-    MaxProcs and more than a fifth of the jobs ask for processors that are no
-    multiple of a node's, jobs share nodes, and processors are scheduled;
-    else nodes are. What was taken is said, and flags say it instead.
-
-    Power is reported if it was given (--idle-power, --max-power: watts of a
-    node). Where a question needs watts (a limit, configurations), 100 W idle
-    and 300 W busy a node are assumed, and that is said.
-
-    For example:
-
-      wattline replay KTH-SP2-1996-2.1-cln.swf.gz --nodes 100
-
-      wattline replay log.swf --nodes 5040 --cores-per-node 16 --select conservative
-
-      wattline replay log.swf --network dragonfly:4x8x33 --place level-spread
-
-      wattline replay site.parquet --nodes 64 --column submit_s=submit --column work_s=runtime
-
-      wattline replay log.swf --power-limit "1.2 MW" --idle-power "90 W" --max-power "350 W" --json
-
-      wattline replay jobs.csv --configs table.csv --power-limit "4 kW" --idle-power "10 W" --select surplus
-    """
-    from wattline.api.asking import ask
-    from wattline.api.machine import Machine
-    from wattline.api.trace import log_at
-
-    refuse_scenario(trace)
-    table: dict[str, tuple[str, Any]] = {
-        "file": ("--configs", None if configs is None else str(configs)),
-        "source": ("--config-source", config_source and config_source.value),
-        "sample": ("--config-sample", config_sample),
-        "power": ("--config-power", config_power and config_power.value),
-    }
-    if configs is None and (lonely := next((flag for flag, value in table.values() if value is not None), None)):
-        raise ScenarioError(f"{lonely}: goes with --configs, a table of configurations")
-    terminal = Terminal(as_json, quiet)
-    flags = {
-        "format": "--format",
-        "cores_per_node": "--cores-per-node",
-        "zone": "--zone",
-        "columns": "--column",
-        "strict": "--strict",
-        "jobs": "--jobs",
-        "nodes": "--nodes",
-        "idle": "--idle-power",
-        "max": "--max-power",
-        "order": "--order",
-        "select": "--select",
-        "place": "--place",
-        "network": "--network",
-        "learn": "--estimates",
-        "ties": "--ties",
-        "kill": "--kill",
-        "limit": "--power-limit",
-        "seed": "--seed",
-    } | {f"configurations.{key}": flag for key, (flag, _) in table.items()}
-
-    def typed(name: str, value: Any) -> str:
-        return f"{flags[name]} {value}" if name in flags else str(value)
-
-    machine = Machine(nodes, idle=idle_power, max=max_power, network=network)
-    log = log_at(
-        trace,
-        format=trace_format,
-        cores_per_node=cores_per_node,
-        strict=strict,
-        jobs=jobs,
-        zone=zone,
-        columns=columns_of(column),
-    )
-    policies = {"order": order, "select": select, "place": place if place != "lowest" else None, "learn": estimates}
-    asked = ask(
-        log,
-        machine,
-        policies=policies,
-        ties=ties.value,
-        kill=kill,
-        limit=power_limit,
-        seed=seed,
-        words=typed,
-        source="replay",
-        configurations={key: value for key, (_, value) in table.items() if value is not None},
-    )
-    carry_out(asked, out, terminal, report=not no_report, resume=resume, force=force)
 
 
 def carry_out(

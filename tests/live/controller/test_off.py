@@ -12,7 +12,7 @@ import pytest
 
 from wattline.api import controlling
 from wattline.api.controlling import switch_off
-from wattline.api.site_plan import plan_site
+from wattline.api.site.plan import plan_site
 from wattline.errors import InputError
 from wattline.live.controller import managers
 from wattline.live.controller.leading.lease import Lease

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wattline.api.site_opening import _open_when_free, open_any
+from wattline.api.site.bus import open_any, open_when_free
 from wattline.demo.layout import free_port
 from wattline.errors import InputError
 from wattline.live.bus.base import Bus
@@ -196,7 +196,7 @@ def test_off_goes_by_the_address_of_another_controller_where_one_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A leader that hangs keeps its address, and whoever says off takes that of the one that stands by."""
-    monkeypatch.setattr("wattline.api.site_opening.WAIT_S", 0.0)
+    monkeypatch.setattr("wattline.api.site.bus.WAIT_S", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as hangs:
         listen = f'controller = "tcp://127.0.0.1:{hangs.getsockname()[1]}", standby = "tcp://127.0.0.1:{free_port()}"'
         text = (Path(__file__).parents[3] / "examples/live/site.toml").read_text()
@@ -224,18 +224,18 @@ def test_an_address_that_a_leader_still_has_is_waited_for_and_said_once() -> Non
             raise InputError("bus tcp://127.0.0.1:7411: Address already in use")
         return "a bus"
 
-    assert _open_when_free(opens, lambda: True, said.append) == "a bus"
+    assert open_when_free(opens, lambda: True, said.append) == "a bus"
     assert (len(tries), len(said)) == (3, 1)
     tries.clear()
     with pytest.raises(InputError, match="in use"):
-        _open_when_free(opens, lambda: False, said.append)
+        open_when_free(opens, lambda: False, said.append)
     assert len(tries) == 1
 
     def wrong() -> Any:
         raise InputError("no such key")
 
     with pytest.raises(InputError, match="no such key"):
-        _open_when_free(wrong, lambda: True, said.append)
+        open_when_free(wrong, lambda: True, said.append)
 
 
 class Deaf:

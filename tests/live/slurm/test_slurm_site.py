@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from wattline.api.controlling import switch_off
-from wattline.api.site_plan import manager_notes, missing, plan_site
+from wattline.api.site.plan import manager_notes, missing, plan_site
 from wattline.demo.slurm_cluster import LUA, SlurmCluster
 from wattline.live.clock import Clock
 from wattline.live.controller.config import ManagerSpec

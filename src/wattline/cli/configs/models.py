@@ -38,46 +38,57 @@ class Cost(StrEnum):
     ENERGY = "energy"
 
 
+ModelFlag = Annotated[Model, typer.Option(help="mixed (ours), physical, or log-quadratic (as published).")]
+ShareFlag = Annotated[
+    float | None,
+    typer.Option(
+        help="Fit to this share of the rows, drawn at random, and judge by the rest (at least 35 rows; without: "
+        "fit to all, judge by cross-validation)."
+    ),
+]
+DrawsFlag = Annotated[
+    int, typer.Option(min=1, max=10_000, help="Random draws over which errors with --share are taken.")
+]
+SeedFlag = Annotated[int, typer.Option(min=0, help="Seed of the draws.")]
+NodesFlag = Annotated[
+    str | None,
+    typer.Option(metavar="LIST", help="Node counts to predict, e.g. 8,16 or 8-64/8 (default: those of the table)."),
+]
+CoresFlag = Annotated[str | None, typer.Option(metavar="LIST", help="Core counts to predict.")]
+CapsFlag = Annotated[str | None, typer.Option(metavar="LIST", help="Caps to predict, in watts of a socket.")]
+MissFlag = Annotated[float, typer.Option(help="Probability of leaving the bounds of time, and those of power.")]
+NextCountFlag = Annotated[
+    int, typer.Option("--next", min=0, metavar="K", help="Name the next K configurations of the grid to measure.")
+]
+CostFlag = Annotated[Cost, typer.Option(help="What --next saves: runs, node-time or energy.")]
+OutFlag = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the predicted table here (.parquet).")]
+ReduceFlag = Annotated[Reduction, typer.Option("--reduce", help="Time over trials: their median, or the fastest.")]
+ChosenFlag = Annotated[
+    bool,
+    typer.Option(
+        "--chosen", help="With --share: draw 14 rows only, and choose the others by what the model does not know."
+    ),
+]
+
+
 def fit(
     table: TableArg,
     app_name: AppFlag = None,
-    model: Annotated[
-        Model, typer.Option(help="mixed (ours), physical, or log-quadratic (as published).")
-    ] = Model.MIXED,
-    share: Annotated[
-        float | None,
-        typer.Option(
-            help="Fit to this share of the rows, drawn at random, and judge by the rest (at least 35 rows; without: "
-            "fit to all, judge by cross-validation)."
-        ),
-    ] = None,
-    draws: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Random draws over which errors with --share are taken.")
-    ] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 1,
-    nodes: Annotated[
-        str | None,
-        typer.Option(metavar="LIST", help="Node counts to predict, e.g. 8,16 or 8-64/8 (default: those of the table)."),
-    ] = None,
-    cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts to predict.")] = None,
-    caps: Annotated[str | None, typer.Option(metavar="LIST", help="Caps to predict, in watts of a socket.")] = None,
-    miss: Annotated[float, typer.Option(help="Probability of leaving the bounds of time, and those of power.")] = 0.1,
-    next_count: Annotated[
-        int, typer.Option("--next", min=0, metavar="K", help="Name the next K configurations of the grid to measure.")
-    ] = 0,
-    cost: Annotated[Cost, typer.Option(help="What --next saves: runs, node-time or energy.")] = Cost.RUN,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the predicted table here (.parquet).")] = None,
-    reduce: Annotated[
-        Reduction, typer.Option("--reduce", help="Time over trials: their median, or the fastest.")
-    ] = Reduction.MEDIAN,
+    model: ModelFlag = Model.MIXED,
+    share: ShareFlag = None,
+    draws: DrawsFlag = 50,
+    seed: SeedFlag = 1,
+    nodes: NodesFlag = None,
+    cores: CoresFlag = None,
+    caps: CapsFlag = None,
+    miss: MissFlag = 0.1,
+    next_count: NextCountFlag = 0,
+    cost: CostFlag = Cost.RUN,
+    out: OutFlag = None,
+    reduce: ReduceFlag = Reduction.MEDIAN,
     turbo: TurboFlag = None,
     *,
-    chosen: Annotated[
-        bool,
-        typer.Option(
-            "--chosen", help="With --share: draw 14 rows only, and choose the others by what the model does not know."
-        ),
-    ] = False,
+    chosen: ChosenFlag = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -94,10 +105,7 @@ def fit(
     from wattline.formats.tables.configurations import read_configurations
 
     terminal = Terminal(as_json, quiet)
-    if share is not None and not 0.0 < share < 1.0:
-        raise ScenarioError(f"--share: must lie between 0 and 1, got {share:g}")
-    if chosen and share is None:
-        raise ScenarioError("--chosen: goes with --share, which says how many rows to choose")
+    _refuse_share(share, chosen=chosen)
     if out is not None:
         refuse_same(table, out)
     axes = {"nodes": _counts("--nodes", nodes), "cores": _counts("--cores", cores), "caps_w": _numbers("--caps", caps)}
@@ -112,25 +120,12 @@ def fit(
         terminal.show(_table(errors, f"{measured.application} by {model}: {told}"))
         if spread is not None:
             terminal.line(f"largest time error of the worst draw: {100 * spread[1]:.1f} %")
-    found = named = None
-    if out is not None or next_count:
-        found = _predict(fitted, measured, axes, miss)
-    if found is not None and next_count:
-        named = _choose(fitted, found, next_count, cost)
-        terminal.line("")
-        for rank, row in enumerate(named, 1):
-            terminal.line(f"{rank}. measure {_named(row)}")
+    found = _predict(fitted, measured, axes, miss) if out is not None or next_count else None
+    named = None if found is None or not next_count else _choose(fitted, found, next_count, cost)
+    if named is not None:
+        _say_next(terminal, named)
     if found is not None and out is not None:
-        from wattline.formats.tables.predicted import write_predicted
-
-        write_predicted(out, fitted, found)
-        beyond = int(found.beyond.sum())
-        if beyond:
-            terminal.say(
-                f"{beyond:,} configurations lie beyond what was measured: bounds promise nothing there (column "
-                "'beyond')"
-            )
-        terminal.line(f"\n{len(found.table):,} configurations in {out}, {found.measured.size:,} of them measured")
+        _write_predicted(terminal, out, fitted, found)
     terminal.data(
         {
             "application": measured.application,
@@ -144,6 +139,34 @@ def fit(
             "file": None if out is None else str(out),
         }
     )
+
+
+def _refuse_share(share: float | None, *, chosen: bool) -> None:
+    """Refuse a share that is none, and a choice of rows without a share."""
+    if share is not None and not 0.0 < share < 1.0:
+        raise ScenarioError(f"--share: must lie between 0 and 1, got {share:g}")
+    if chosen and share is None:
+        raise ScenarioError("--chosen: goes with --share, which says how many rows to choose")
+
+
+def _say_next(terminal: Terminal, named: list[dict[str, Any]]) -> None:
+    """Say which configurations to measure next, in order."""
+    terminal.line("")
+    for rank, row in enumerate(named, 1):
+        terminal.line(f"{rank}. measure {_named(row)}")
+
+
+def _write_predicted(terminal: Terminal, out: Path, fitted: Fitted, found: Predicted) -> None:
+    """Write the predicted table; say how much of it lies beyond what was measured."""
+    from wattline.formats.tables.predicted import write_predicted
+
+    write_predicted(out, fitted, found)
+    beyond = int(found.beyond.sum())
+    if beyond:
+        terminal.say(
+            f"{beyond:,} configurations lie beyond what was measured: bounds promise nothing there (column 'beyond')"
+        )
+    terminal.line(f"\n{len(found.table):,} configurations in {out}, {found.measured.size:,} of them measured")
 
 
 def _show_all(

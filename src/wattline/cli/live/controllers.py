@@ -48,7 +48,7 @@ def controller(
       wattline controller site.toml --name standby
     """
     from wattline.api.controlling import run_site
-    from wattline.api.site_plan import manager_notes, missing, plan_site
+    from wattline.api.site.plan import manager_notes, missing, plan_site
     from wattline.live.controller.leading.lease import LeaseLost
     from wattline.live.controller.leading.off import process_began_s
 
@@ -102,7 +102,7 @@ def off(
       wattline off site.toml --name standby
     """
     from wattline.api.controlling import switch_off
-    from wattline.api.site_plan import plan_site
+    from wattline.api.site.plan import plan_site
 
     terminal = Terminal(as_json, quiet)
     done = switch_off(plan_site(file, name))

@@ -26,48 +26,60 @@ NODES = 32
 """Nodes, if nothing else is asked for; RMAP's trace is one of 64."""
 
 
+OutFlag = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Empty or new folder for all that it leaves.")
+]
+MinutesFlag = Annotated[
+    float | None,
+    typer.Option(
+        "--minutes",
+        min=1.0,
+        max=1440.0,
+        help="Minutes of machine time (default 15; with --slurm 3; with --rmap 2).",
+    ),
+]
+SpeedFlag = Annotated[
+    float | None,
+    typer.Option(
+        "--speed", min=1.0, max=60.0, help="Machine seconds in a second of the wall (default 10; with --slurm 1)."
+    ),
+]
+SlurmFlag = Annotated[
+    bool, typer.Option("--slurm", help="Let a real Slurm of its own run the jobs (Debian's slurmctld, slurmd).")
+]
+RestFlag = Annotated[
+    bool, typer.Option("--rest", help="With --slurm: go by slurmrestd, as far as that goes (needs root).")
+]
+RmapFlag = Annotated[
+    bool, typer.Option("--rmap", help="With --slurm: thirty moldable jobs, whose configurations RMAP chooses.")
+]
+NodesFlag = Annotated[
+    int | None, typer.Option("--nodes", min=4, max=256, help="Emulated nodes (default 32; with --rmap 64).")
+]
+PolicyFlag = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        metavar="NAME",
+        help="slackline, or gps (AQA); with --rmap rmap-traditional, rmap-naive, rmap-adaptive or surplus.",
+    ),
+]
+SeedFlag = Annotated[int, typer.Option("--seed", help="Seed of jobs, signal and noise.")]
+AgentsFlag = Annotated[int, typer.Option("--agents", min=1, max=256, help="Processes that the agents share.")]
+
+
 def live_demo(
     *,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Empty or new folder for all that it leaves.")
-    ] = None,
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            "--minutes",
-            min=1.0,
-            max=1440.0,
-            help="Minutes of machine time (default 15; with --slurm 3; with --rmap 2).",
-        ),
-    ] = None,
-    speed: Annotated[
-        float | None,
-        typer.Option(
-            "--speed", min=1.0, max=60.0, help="Machine seconds in a second of the wall (default 10; with --slurm 1)."
-        ),
-    ] = None,
-    slurm: Annotated[
-        bool, typer.Option("--slurm", help="Let a real Slurm of its own run the jobs (Debian's slurmctld, slurmd).")
-    ] = False,
-    rest: Annotated[
-        bool, typer.Option("--rest", help="With --slurm: go by slurmrestd, as far as that goes (needs root).")
-    ] = False,
-    rmap: Annotated[
-        bool, typer.Option("--rmap", help="With --slurm: thirty moldable jobs, whose configurations RMAP chooses.")
-    ] = False,
-    nodes: Annotated[
-        int | None, typer.Option("--nodes", min=4, max=256, help="Emulated nodes (default 32; with --rmap 64).")
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            "--policy",
-            metavar="NAME",
-            help="slackline, or gps (AQA); with --rmap rmap-traditional, rmap-naive, rmap-adaptive or surplus.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of jobs, signal and noise.")] = 1,
-    agents: Annotated[int, typer.Option("--agents", min=1, max=256, help="Processes that the agents share.")] = 8,
+    out: OutFlag = None,
+    minutes: MinutesFlag = None,
+    speed: SpeedFlag = None,
+    slurm: SlurmFlag = False,
+    rest: RestFlag = False,
+    rmap: RmapFlag = False,
+    nodes: NodesFlag = None,
+    policy: PolicyFlag = None,
+    seed: SeedFlag = 1,
+    agents: AgentsFlag = 8,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -89,7 +101,6 @@ def live_demo(
 
       wattline live-demo --slurm --rmap --policy rmap-naive
     """
-    from wattline.demo.beside import compare
     from wattline.demo.run import Asked
 
     terminal = Terminal(as_json, quiet)
@@ -108,6 +119,13 @@ def live_demo(
         slurm=slurm, rest=rest,
     )  # fmt: skip
     ran = played(terminal, out, asked)
+    show_beside(terminal, ran, minutes)
+
+
+def show_beside(terminal: Terminal, ran: Ran, minutes: float) -> None:
+    """Show a run beside its simulation and what it left behind, and say what to look at next."""
+    from wattline.demo.beside import compare
+
     found = compare(ran, warmup_s=min(300.0, 20.0 * minutes))
     (ran.base / "beside.json").write_text(json.dumps(found.data(), indent=1), encoding="utf-8")
     for line in lines(found):
@@ -125,7 +143,7 @@ def live_demo(
 def played(terminal: Terminal, out: Path | None, asked: Asked) -> Ran:
     """Run a demonstration, and show how far it is."""
     from wattline.api.controlling import get_ready
-    from wattline.api.site_plan import plan_site
+    from wattline.api.site.plan import plan_site
     from wattline.demo.run import run_demo
 
     folder = out if out is not None else Path(tempfile.mkdtemp(prefix="wattline-demo-"))

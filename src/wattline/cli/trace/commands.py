@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,30 +9,19 @@ import typer
 
 from wattline.cli.paths import refuse_same, refuse_scenario, say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.cli.trace.flags import ColumnFlags, Cores, Format, Strict, TraceFile, Zone, columns_of, say_machine
-from wattline.cli.trace.kinds import generate_days
-from wattline.cli.trace.power import generate_year
-from wattline.errors import InputError, ScenarioError, cut
+from wattline.cli.trace.flags import (
+    ColumnFlags,
+    Cores,
+    Format,
+    Strict,
+    TraceFile,
+    Zone,
+    columns_of,
+    say_machine,
+    write_jobs,
+)
 
 app = typer.Typer(no_args_is_help=True, help="Look at, convert and draw workloads.")
-
-
-class Generator(StrEnum):
-    """Workloads that can be drawn."""
-
-    POISSON = "poisson"
-    LUBLIN = "lublin"
-    BURSTY = "bursty"
-    MEGGIE = "meggie-like"
-    EMMY = "emmy-like"
-    MIRA = "mira-like"
-
-
-class Mix(StrEnum):
-    """Streams of the Lublin–Feitelson model."""
-
-    COMBINED = "combined"
-    TYPED = "typed"
 
 
 @app.command()
@@ -121,7 +108,6 @@ def convert(
       wattline trace convert log.swf.gz log.parquet
     """
     from wattline.formats.jobs import read_trace
-    from wattline.formats.jobs.export import write_trace
 
     terminal = Terminal(as_json, quiet)
     refuse_scenario(trace)
@@ -131,137 +117,7 @@ def convert(
         trace, format=trace_format, strict=strict, cores_per_node=cores_per_node, zone=zone, columns=columns_of(column)
     )
     say_machine(found, terminal)
-    _write(found, target, terminal, write_trace)
-
-
-@app.command()
-def generate(
-    generator: Annotated[
-        Generator,
-        typer.Argument(metavar="GENERATOR", help="poisson, lublin, bursty, meggie-like, emmy-like or mira-like."),
-    ],
-    target: Annotated[
-        Path, typer.Argument(metavar="TARGET", help="File to write: .swf, .swf.gz, .parquet, .csv or .csv.gz.")
-    ],
-    nodes: Annotated[
-        int | None, typer.Option(min=1, help="Nodes of the machine the jobs are for (default: 128, or the cluster's).")
-    ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Jobs to draw (default: 1000).")] = None,
-    load: Annotated[float | None, typer.Option(help="Offered load (poisson, bursty: in the long run).")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 1,
-    rate: Annotated[str | None, typer.Option(help='Arrivals of all types together, e.g. "30/h" (poisson).')] = None,
-    mix: Annotated[Mix | None, typer.Option(help="One stream, or batch and interactive (lublin).")] = None,
-    users: Annotated[int | None, typer.Option(min=1, help="Users of each type.")] = None,
-    requests: Annotated[str | None, typer.Option(help="Time limits: none, exact, factor or rounded.")] = None,
-    job_type: Annotated[
-        list[str] | None,
-        typer.Option("--type", metavar="TOML", help="A type of job, keys as in a scenario. May be repeated."),
-    ] = None,
-    phase: Annotated[
-        list[str] | None, typer.Option(metavar="TOML", help="A phase of bursty arrivals. May be repeated.")
-    ] = None,
-    days: Annotated[
-        float | None, typer.Option(help="Days of arrivals (meggie-like, emmy-like: 5; mira-like: 365).")
-    ] = None,
-    population: Annotated[
-        int | None,
-        typer.Option(min=0, help="Which set of kinds or projects (meggie-like, emmy-like, mira-like; default: 1)."),
-    ] = None,
-    full_machine: Annotated[
-        float | None, typer.Option(help="Share of jobs that take the whole machine (mira-like; default: 0.001).")
-    ] = None,
-    *,
-    own_power: Annotated[
-        bool, typer.Option("--own-power", help="Every job has a measured power of its own (meggie-like, emmy-like).")
-    ] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Draw a synthetic workload and write it to a file.
-
-    For example:
-
-      wattline trace generate lublin week.swf --nodes 256 --jobs 5000 --load 0.8
-
-      wattline trace generate poisson p.swf --load 0.7 --type '{name="a", nodes=4, mean="1 h"}'
-
-      wattline trace generate bursty b.parquet --load 0.7 --type '{name="a", nodes=4, mean="1 h"}'
-      --phase '{rate="200/h", dwell="1 h"}' --phase '{rate="10/h", dwell="5 h"}'
-
-      wattline trace generate meggie-like days.parquet --days 5 --seed 2
-
-      wattline trace generate mira-like year.parquet
-    """
-    only_days = {"--days": days, "--population": population}
-    only_kinds, only_year = {"--own-power": own_power or None}, {"--full-machine": full_machine}
-    only_others = {
-        "--jobs": jobs,
-        "--rate": rate,
-        "--mix": mix,
-        "--users": users,
-        "--requests": requests,
-        "--type": job_type,
-        "--phase": phase,
-    }
-    like = generator in (Generator.MEGGIE, Generator.EMMY)
-    year = generator == Generator.MIRA
-    wrong = (only_others if like or year else only_days) | ({} if like else only_kinds) | ({} if year else only_year)
-    for flag, value in wrong.items():
-        if value is not None:
-            raise InputError(f"{flag} does not go with {generator.value}")
-    if like or year:
-        given = {"days": days, "load": load, "nodes": nodes, "seed": seed, "population": population}
-        law: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-        _generate_like(generator.value, law, full_machine if year else own_power, target, Terminal(as_json, quiet))
-        return
-    from wattline.formats.jobs.export import write_trace
-    from wattline.scenario import Source, TraceCache, document
-
-    trace: dict[str, Any] = {
-        "generator": generator.value,
-        "jobs": jobs,
-        "load": load,
-        "rate": rate,
-        "mix": mix.value if mix else None,
-        "users": users,
-        "requests": {"model": requests} if requests else None,
-        "type": [_inline("--type", text) for text in job_type or ()] or None,
-        "phase": [_inline("--phase", text) for text in phase or ()] or None,
-    }
-    data = {
-        "name": generator.value,
-        "seed": seed,
-        "cluster": {"nodes": nodes or 128},
-        "trace": {key: value for key, value in trace.items() if value is not None},
-    }
-    drawn, _ = TraceCache().get(document(data, Source("trace generate")))
-    _write(drawn, target, Terminal(as_json, quiet), write_trace)
-
-
-def _generate_like(name: str, law: dict[str, Any], own: float | None, target: Path, terminal: Terminal) -> None:
-    """Draw what resembles a machine; ``own`` is the parameter that only its kind of generator has."""
-    if name == Generator.MIRA:
-        generate_year(law if own is None else law | {"full_machine": own}, target, terminal)
-    else:
-        generate_days(name, law | {"own_power": bool(own)}, target, terminal)
-
-
-def _inline(flag: str, text: str) -> Any:
-    from wattline.scenario.read.toml_read import loads
-
-    try:
-        return loads(f"v = {text}", f"{flag} {cut(text)}: ")["v"]
-    except tomllib.TOMLDecodeError as problem:
-        raise ScenarioError(f"{flag} {cut(text)}: not a TOML table like '{{name=\"a\", nodes=4}}': {problem}") from None
-
-
-def _write(trace: Any, target: Path, terminal: Terminal, write: Any) -> None:
-    terminal.notes((n.action, n.reason, n.count, n.example) for n in trace.notes)
-    lost = write(trace, target)
-    terminal.notes((n.action, n.reason, n.count, n.example) for n in lost)
-    terminal.line(f"{len(trace.jobs):,} jobs in {target}")
-    notes = [n.__dict__ for n in (*trace.notes, *lost)]
-    terminal.data({"file": str(target), "jobs": len(trace.jobs), "notes": notes})
+    write_jobs(found, target, terminal)
 
 
 def _over_time(series: dict[str, Any]) -> str | None:

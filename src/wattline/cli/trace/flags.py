@@ -1,4 +1,4 @@
-"""Flags that the commands about job logs share."""
+"""What the commands about job logs share: their flags, and how they say what was read and written."""
 
 from __future__ import annotations
 
@@ -53,3 +53,15 @@ def say_machine(trace: Any, terminal: Terminal) -> None:
     """Say what a log's header says of its machine, and in which unit its jobs are counted."""
     if trace.machine is not None:
         terminal.tell(f"machine: {trace.machine.words}")
+
+
+def write_jobs(trace: Any, target: Path, terminal: Terminal) -> None:
+    """Write jobs to a file; say what was done to them before, and what the file cannot hold."""
+    from wattline.formats.jobs.export import write_trace
+
+    terminal.notes((n.action, n.reason, n.count, n.example) for n in trace.notes)
+    lost = write_trace(trace, target)
+    terminal.notes((n.action, n.reason, n.count, n.example) for n in lost)
+    terminal.line(f"{len(trace.jobs):,} jobs in {target}")
+    notes = [n.__dict__ for n in (*trace.notes, *lost)]
+    terminal.data({"file": str(target), "jobs": len(trace.jobs), "notes": notes})

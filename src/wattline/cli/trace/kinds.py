@@ -28,52 +28,59 @@ class Power(StrEnum):
     MODEL = "model"
 
 
+OutFlag = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the sorted jobs here (.parquet or .csv), and their kinds beside it as .kinds.csv.",
+    ),
+]
+LeastFlag = Annotated[int, typer.Option(min=1, help="Pool types of fewer jobs (1: none).")]
+LimitFlag = Annotated[float, typer.Option(help="QoS limit that is promised to every kind.")]
+ShareFlag = Annotated[float, typer.Option(help="Share of its jobs that may reach it.")]
+PowerFlag = Annotated[
+    Power, typer.Option(help="Power and time at the lowest cap: observed where measured, or by the model.")
+]
+TrimFlag = Annotated[float, typer.Option(help="Share of measured jobs left out at each end of what was observed.")]
+IdleFlag = Annotated[str, typer.Option(metavar="POWER", help="Model: power of an idle node.")]
+BusyFlag = Annotated[str, typer.Option(metavar="POWER", help="Model: mean power of a busy node that nobody measured.")]
+SpreadFlag = Annotated[float, typer.Option(help="Model: its relative standard deviation among kinds.")]
+FloorShareFlag = Annotated[float, typer.Option(help="Model: what the lowest cap leaves of the power above idle.")]
+SensitivityFlag = Annotated[float, typer.Option(help="Model: slowdown over what power falls by (1: in proportion).")]
+RatesFromFlag = Annotated[
+    str, typer.Option(metavar="TIME", help="Take arrival rates from here on, since the first submission ...")
+]
+RatesUntilFlag = Annotated[str | None, typer.Option(metavar="TIME", help="... to here (default: the whole log).")]
+AverageFlag = Annotated[
+    bool, typer.Option("--average", help="The limit holds for the mean of its jobs, not for a share.")
+]
+OwnPowerFlag = Annotated[
+    bool, typer.Option("--own-power", help="Jobs keep the power measured of them (slower to simulate).")
+]
+
+
 def kinds(
     trace: TraceFile,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the sorted jobs here (.parquet or .csv), and their kinds beside it as .kinds.csv.",
-        ),
-    ] = None,
-    least: Annotated[int, typer.Option(min=1, help="Pool types of fewer jobs (1: none).")] = 5,
-    limit: Annotated[float, typer.Option(help="QoS limit that is promised to every kind.")] = 2.0,
-    share: Annotated[float, typer.Option(help="Share of its jobs that may reach it.")] = 0.1,
-    power: Annotated[
-        Power, typer.Option(help="Power and time at the lowest cap: observed where measured, or by the model.")
-    ] = Power.OBSERVED,
-    trim: Annotated[
-        float, typer.Option(help="Share of measured jobs left out at each end of what was observed.")
-    ] = 0.0,
-    idle: Annotated[str, typer.Option(metavar="POWER", help="Model: power of an idle node.")] = "100 W",
-    busy: Annotated[
-        str, typer.Option(metavar="POWER", help="Model: mean power of a busy node that nobody measured.")
-    ] = "300 W",
-    spread: Annotated[float, typer.Option(help="Model: its relative standard deviation among kinds.")] = 0.15,
-    floor_share: Annotated[
-        float, typer.Option(help="Model: what the lowest cap leaves of the power above idle.")
-    ] = 0.46,
-    sensitivity: Annotated[
-        float, typer.Option(help="Model: slowdown over what power falls by (1: in proportion).")
-    ] = 0.48,
-    rates_from: Annotated[
-        str, typer.Option(metavar="TIME", help="Take arrival rates from here on, since the first submission ...")
-    ] = "0 s",
-    rates_until: Annotated[
-        str | None, typer.Option(metavar="TIME", help="... to here (default: the whole log).")
-    ] = None,
+    out: OutFlag = None,
+    least: LeastFlag = 5,
+    limit: LimitFlag = 2.0,
+    share: ShareFlag = 0.1,
+    power: PowerFlag = Power.OBSERVED,
+    trim: TrimFlag = 0.0,
+    idle: IdleFlag = "100 W",
+    busy: BusyFlag = "300 W",
+    spread: SpreadFlag = 0.15,
+    floor_share: FloorShareFlag = 0.46,
+    sensitivity: SensitivityFlag = 0.48,
+    rates_from: RatesFromFlag = "0 s",
+    rates_until: RatesUntilFlag = None,
     cores_per_node: Cores = None,
     zone: Zone = None,
     trace_format: Format = None,
     column: ColumnFlags = None,
     *,
-    average: Annotated[
-        bool, typer.Option("--average", help="The limit holds for the mean of its jobs, not for a share.")
-    ] = False,
-    own_power: Annotated[
-        bool, typer.Option("--own-power", help="Jobs keep the power measured of them (slower to simulate).")
-    ] = False,
+    average: AverageFlag = False,
+    own_power: OwnPowerFlag = False,
     strict: Strict = False,
     as_json: Json = False,
     quiet: Quiet = False,
