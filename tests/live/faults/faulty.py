@@ -5,18 +5,15 @@ obey, wires that are cut, controllers that are killed. What the machine draws an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from engine.worlds import check_structure, cluster, policies
 from live.controller.emulated import EPOCH_S, World
-from wattline.live.agent.lease import Lease
+from live.staff import Agent, hire, longest_over_s
 from wattline.live.agent.node import phase_s
-from wattline.live.agent.wire import Wire
-from wattline.live.bus.base import Bus
 from wattline.live.controller.controller import Controller
 from wattline.live.controller.journal.folder import Keeping, LiveJournal
 from wattline.live.controller.journal.setup import describe, rebuild
@@ -27,24 +24,6 @@ PERIOD_S, LEASE_S = 1.0, 10.0
 NODES = 16
 LIMIT_W = 3300.0
 """Above what all nodes draw under their safe caps (3200 W), far above what they draw at their floors (2400 W)."""
-
-Reads = Callable[[float], float | None]
-
-
-@dataclass
-class Agent:
-    """The agent of a node: its lease is the real one, its server obeys at once or not at all."""
-
-    name: str
-    bus: Bus
-    wire: Wire
-    lease: Lease
-    alive: bool = True
-    reads: Reads = lambda watts: watts
-    """What its sensor says of what the node draws (None: nothing)."""
-    obeys: Callable[[float], float] = lambda cap_w: cap_w
-    """What becomes of a cap that it writes."""
-    told: list[str] = field(default_factory=list)
 
 
 class Faulty(World):
@@ -104,13 +83,8 @@ class Faulty(World):
 
     def hire(self, name: str) -> Agent:
         """Start the agent of a node (again): its safe cap holds at once."""
-        bus = self.hub.attach("agent", name)
-        wire = Wire("here", self.hand.clock)
-        for topic in wire.topics(name):
-            bus.subscribe(topic)
         before = self.staff.get(name)
-        lease = Lease(safe_w=SAFE_W, min_w=IDLE_W, max_w=MOST_W, longest_s=60.0)
-        found = Agent(name, bus, wire, lease)
+        found = hire(self.hub, self.hand.clock, name, safe_w=SAFE_W, min_w=IDLE_W, max_w=MOST_W)
         if before is not None:
             found.reads, found.obeys = before.reads, before.obeys
         self.machine.cap_w[name] = found.obeys(SAFE_W)
@@ -128,13 +102,7 @@ class Faulty(World):
         for name, agent in self.staff.items():
             if not agent.alive:
                 continue
-            for arrived in agent.bus.poll(0.0):
-                found = agent.wire.take(arrived)
-                if found == "off":
-                    agent.lease.release()
-                elif found is not None:
-                    agent.lease.take(found[1], now_s)
-            if agent.lease.expire(now_s):
+            if agent.hear(now_s):
                 agent.told.append(f"{now_s - EPOCH_S:.2f} lease-ended")
                 for job in self.machine.jobs.values():
                     if name in job.seen.on and job.seen.phase == "paused":
@@ -142,18 +110,7 @@ class Faulty(World):
             cap_w = agent.lease.cap_w()
             self.machine.cap_w[name] = agent.obeys(math.inf if math.isnan(cap_w) else cap_w)
             if (now_s - phase_s(name, PERIOD_S)) % PERIOD_S < 0.25:
-                self._tell(agent, watts[name], now_s)
-
-    def _tell(self, agent: Agent, watts: float, now_s: float) -> None:
-        told_w, lease = agent.reads(watts), agent.lease
-        cap_w = lease.cap_w()
-        body = {
-            "w": told_w, "age": None if told_w is None else 0.0, "cpu_w": None, "mem_w": None, "limit_w": None,
-            "cap_w": None if math.isnan(cap_w) else cap_w, "lease": lease.left_s(now_s), "mode": lease.mode,
-            "term": lease.term, "faults": [] if told_w is not None else ["sensor-stuck"], "safe_w": SAFE_W,
-            "min_w": IDLE_W, "max_w": MOST_W,
-        }  # fmt: skip
-        agent.bus.publish(*agent.wire.status(agent.name, body))
+                agent.tell(watts[name], now_s)
 
     # ------------------------------------------------------------------ time
 
@@ -196,14 +153,7 @@ class Faulty(World):
 
     def longest_over_s(self, limit_w: float = LIMIT_W, from_s: float = 0.0) -> float:
         """Return the longest time without a break in which more than a limit was drawn."""
-        longest_s, since_s = 0.0, math.nan
-        for t, w in self.powers:
-            if t < from_s or w <= limit_w + 1e-6:
-                since_s = math.nan
-                continue
-            since_s = t if math.isnan(since_s) else since_s
-            longest_s = max(longest_s, t - since_s)
-        return longest_s
+        return longest_over_s([(t, w) for t, w in self.powers if t >= from_s], limit_w + 1e-6)
 
     def led(self) -> int:
         """Return how many living agents are led by the present controller."""

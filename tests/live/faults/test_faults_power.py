@@ -7,7 +7,8 @@ import math
 
 import pytest
 
-from live.faults.faulty import LIMIT_W, MOST_W, NODES, SAFE_W, Faulty, Reads, busy, names, pressed
+from live.faults.faulty import LIMIT_W, MOST_W, NODES, SAFE_W, Faulty, busy, names, pressed
+from live.staff import Reads
 
 REACTS_S, SETTLES_S = 3.0, 8.0
 """A status comes once a second, and caps follow four times a second: after so long nodes that do not obey are made up

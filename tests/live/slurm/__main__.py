@@ -16,7 +16,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from slurm_run import MAX_W, SlurmRun, leading
 
 from wattline.demo.slurm_cluster import SlurmCluster, why_not
-from wattline.live.machine.slurm.text import hosts
 
 CAP_PERIOD_S = 0.25
 PATIENCE_S = 180.0
@@ -59,11 +58,6 @@ def play(run: SlurmRun, jobs: int, seconds: float, restart: bool) -> None:
 
 def account(run: SlurmRun) -> dict[str, object]:
     """Return what became of all jobs."""
-    placed: dict[str, list[str]] = {}
-    for told in run.told:
-        if told.what == "release":
-            placed[told.job] = sorted(told.note.split(","))
-    begun = {job: run.lines(job, "begin") for job in run.jobs}
     delays = run.delays_s()
     turns = sorted(run.turns_s)
     book, seen = run.controller.ledger, run.controller.mirror.seen
@@ -73,10 +67,7 @@ def account(run: SlurmRun) -> dict[str, object]:
     return {
         "jobs": len(run.jobs),
         "not over": left,
-        "lost": [job for job in run.jobs if not run.lines(job, "end")],
-        "doubled": [job for job, lines in begun.items() if len(lines) > 1],
-        "elsewhere": [job for job, lines in begun.items() if lines and sorted(hosts(lines[-1][0])) != placed.get(job)],
-        "left stopped": [job.id for job in run.controller.manager.snapshot().jobs if job.phase == "paused"],
+        **run.account(),
         "over the limit": run.most_w > run.limit * MAX_W * run.slurm.nodes + 1.0,
         "stops": run.stops,
         "released again": sum(told.what == "hold" for told in run.told),

@@ -29,6 +29,7 @@ from wattline.live.controller.wanted.reconcile import Patience, Reconciler
 from wattline.live.machine.slurm.commands import Commands
 from wattline.live.machine.slurm.manager import SlurmManager
 from wattline.live.machine.slurm.rules import Rules
+from wattline.live.machine.slurm.text import hosts
 from wattline.live.signals.open import SignalsNow
 from wattline.live.signals.stale import Now
 from wattline.model.cluster import Cluster
@@ -77,6 +78,10 @@ class SlurmRun:
     said: list[str] = field(default_factory=list)
     jobs: dict[str, int] = field(default_factory=dict)
     """Jobs that were submitted, and how many nodes they ask for."""
+    again: set[str] = field(default_factory=set)
+    """Jobs that were put back into the queue: they begin twice."""
+    theirs: set[str] = field(default_factory=set)
+    """Jobs that were started by others, where they liked."""
     stops: int = 0
     most_w: float = 0.0
     turns_s: list[float] = field(default_factory=list)
@@ -232,6 +237,18 @@ class SlurmRun:
         text = path.read_text() if path.exists() else ""
         found = [line.split() for line in text.splitlines()]
         return [(parts[1], float(parts[2])) for parts in found if parts[0] == word]
+
+    def account(self) -> dict[str, list[object]]:
+        """Return what is wrong: jobs lost, begun twice, elsewhere than they were placed, or left stopped."""
+        placed = {one.job: sorted(one.note.split(",")) for one in self.told if one.what == "release"}
+        begun = {job: self.lines(job, "begin") for job in self.jobs}
+        ours = [job for job in self.jobs if job not in self.theirs and begun[job]]
+        return {
+            "lost": [job for job in self.jobs if not self.lines(job, "end")],
+            "doubled": [job for job, lines in begun.items() if len(lines) > 1 + (job in self.again)],
+            "elsewhere": [job for job in ours if sorted(hosts(begun[job][-1][0])) != placed.get(job)],
+            "left stopped": [job.id for job in self.controller.manager.snapshot().jobs if job.phase == "paused"],
+        }
 
     def delays_s(self) -> list[float]:
         """Return the times from a decision to the first line of the job."""

@@ -25,12 +25,11 @@ from pathlib import Path
 
 from slurm_run import MAX_W, SlurmRun
 
+from live.staff import Agent, hire, longest_over_s
 from wattline.control.facts import PAUSED, RESUMED
 from wattline.demo.slurm_cluster import SlurmCluster
-from wattline.live.agent.lease import Lease
 from wattline.live.agent.local import SlurmProcesses
-from wattline.live.agent.wire import Wire
-from wattline.live.bus.base import Arrived, Bus
+from wattline.live.bus.base import Arrived
 from wattline.live.bus.inprocess import Hub
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
@@ -46,19 +45,6 @@ PATIENCE_S = 60.0
 
 
 @dataclass
-class Agent:
-    """The agent of a node."""
-
-    name: str
-    bus: Bus
-    wire: Wire
-    lease: Lease
-    alive: bool = True
-    reads: Callable[[float], float | None] = lambda watts: watts
-    """What it says of what its node draws."""
-
-
-@dataclass
 class Storm(SlurmRun):
     """A controller on a Slurm to which things happen."""
 
@@ -70,10 +56,6 @@ class Storm(SlurmRun):
     """What the machine drew, and when."""
     loose_s: list[float] = field(default_factory=list)
     """When jobs were started behind the controller's back: for a moment the limit may be broken."""
-    again: set[str] = field(default_factory=set)
-    """Jobs that were put back into the queue: they begin twice."""
-    theirs: set[str] = field(default_factory=set)
-    """Jobs that were started by others, where they liked."""
     hub: Hub | None = None
 
     # ------------------------------------------------------------------ agents
@@ -90,12 +72,8 @@ class Storm(SlurmRun):
     def hire(self, name: str, clock: Clock) -> None:
         """Start the agent of a node (again): its safe cap holds, and stopped jobs go on."""
         assert self.hub is not None
-        bus, wire = self.hub.attach("agent", name), Wire("here", clock)
-        for topic in wire.topics(name):
-            bus.subscribe(topic)
-        lease = Lease(safe_w=SAFE_W, min_w=FLOOR_W, max_w=MAX_W, longest_s=60.0)
         SlurmProcesses().continue_all(name)
-        self.staffed[name] = Agent(name, bus, wire, lease)
+        self.staffed[name] = hire(self.hub, clock, name, safe_w=SAFE_W, min_w=FLOOR_W, max_w=MAX_W)
 
     def _agents(self) -> None:
         told_s = dict.fromkeys(self.slurm.names, -math.inf)
@@ -103,26 +81,15 @@ class Storm(SlurmRun):
             now_s, busy = self.controller.clock.now_s(), self.busy()
             total_w = 0.0
             for name, agent in list(self.staffed.items()):
-                for arrived in agent.bus.poll(0.0) if agent.alive else ():
-                    found = agent.wire.take(arrived)
-                    if found is not None and found != "off":
-                        agent.lease.take(found[1], now_s)
-                if agent.alive and agent.lease.expire(now_s):
+                if agent.alive and agent.hear(now_s):
                     SlurmProcesses().continue_all(name)
                 cap_w = agent.lease.cap_w()
                 watts = max(FLOOR_W, min(MAX_W, cap_w)) if name in busy else self.idle_w
                 total_w += watts
                 if agent.alive and now_s - told_s[name] >= 1.0:
                     told_s[name] = now_s
-                    self._tell(agent, watts, now_s)
+                    agent.tell(watts, now_s)
             self.powers.append((now_s, total_w))
-
-    def _tell(self, agent: Agent, watts: float, now_s: float) -> None:
-        lease = agent.lease
-        body = {"w": agent.reads(watts), "age": 0.0, "cpu_w": None, "mem_w": None, "limit_w": None, "faults": []}
-        body |= {"cap_w": lease.cap_w(), "lease": lease.left_s(now_s), "mode": lease.mode, "term": lease.term}
-        body |= {"safe_w": SAFE_W, "min_w": FLOOR_W, "max_w": MAX_W}
-        agent.bus.publish(*agent.wire.status(agent.name, body))
 
     def _agents_turn(self) -> None:
         """Nothing: agents have a thread of their own."""
@@ -190,32 +157,17 @@ class Storm(SlurmRun):
 
     def longest_over_s(self) -> float:
         """Return the longest time in which more than the limit was drawn, starts by others left out."""
-        longest_s, since_s = 0.0, math.nan
-        for t, watts in self.powers:
-            excused = any(0.0 <= t - at_s <= 4.0 for at_s in self.loose_s)
-            if watts <= self.limit_w + 1.0 or excused:
-                since_s = math.nan
-            elif math.isnan(since_s):
-                since_s = t
-            else:
-                longest_s = max(longest_s, t - since_s)
-        return longest_s
+
+        def excused(t: float) -> bool:
+            return any(0.0 <= t - at_s <= 4.0 for at_s in self.loose_s)
+
+        drawn = [(t, math.nan if excused(t) else watts) for t, watts in self.powers]
+        return longest_over_s(drawn, self.limit_w + 1.0)
 
     def account(self) -> dict[str, list[object]]:
-        """Return what is wrong: jobs lost, doubled, elsewhere, left stopped; power above the limit."""
-        placed: dict[str, list[str]] = {}
-        for told in self.told:
-            if told.what == "release":
-                placed[told.job] = sorted(told.note.split(","))
-        begun = {job: self.lines(job, "begin") for job in self.jobs}
-        ours = [job for job in self.jobs if job not in self.theirs]
-        return {
-            "lost": [job for job in self.jobs if not self.lines(job, "end")],
-            "doubled": [job for job, lines in begun.items() if len(lines) > 1 + (job in self.again)],
-            "elsewhere": [job for job in ours if begun[job] and sorted(hosts(begun[job][-1][0])) != placed.get(job)],
-            "left stopped": [job.id for job in self.controller.manager.snapshot().jobs if job.phase == "paused"],
-            "over the limit": [round(over_s, 2)] if (over_s := self.longest_over_s()) > 1.0 else [],
-        }
+        """Return what is wrong with jobs, and power above the limit."""
+        over_s = self.longest_over_s()
+        return super().account() | {"over the limit": [round(over_s, 2)] if over_s > 1.0 else []}
 
     def forget(self) -> None:
         """Begin the account anew."""
