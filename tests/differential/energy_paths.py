@@ -21,8 +21,9 @@ from wattline.market.products.paper import Paper
 from wattline.report.count.metrics import Summary, summarize
 from wattline.scenario.built.billing import Billing
 from wattline.wiring.logs import bid_steps
+from wattline.wiring.manifest import manifest, regulation_entry
 from wattline.wiring.result import Result
-from wattline.wiring.tables import frames, manifest, regulation_entry
+from wattline.wiring.tables import frames
 
 REL, ABS = 1e-9, 1e-6
 

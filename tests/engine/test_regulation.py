@@ -340,7 +340,8 @@ def test_the_journal_tells_targets_bids_and_energy_by_kind(tmp_path: Any) -> Non
     kind.
     """
     from wattline.journal.journal import open_journal, write_journal
-    from wattline.wiring.tables import frames, manifest
+    from wattline.wiring.manifest import manifest
+    from wattline.wiring.tables import frames
 
     jobs = table_of(KINDS, (0.0, "wide"), (0.0, "filler"), (0.0, "small"), (40.0, "small"))
     how = options(KINDS, signal(0.0, -1.0, 1.0, step_s=10.0), (2.0, BID), (100.0, None))

@@ -8,8 +8,9 @@ import pytest
 from engine.worlds import accounted_energy_j, cluster, run, table, timeline_energy_j
 from wattline.model import codes
 from wattline.model.cluster import Sleep
+from wattline.wiring.manifest import manifest
 from wattline.wiring.options import Options
-from wattline.wiring.tables import frames, manifest
+from wattline.wiring.tables import frames
 
 MACHINE = cluster(5, sleep=Sleep(power_w=10.0, after_s=1.0, exit_s=60.0))
 HUNGRY = [

@@ -148,7 +148,8 @@ def test_averages_of_epochs_are_those_of_any_report(tmp_path: Path) -> None:
     from wattline.journal.journal import open_journal, write_journal
     from wattline.report.count.run import load
     from wattline.report.count.service import service_measures
-    from wattline.wiring.tables import frames, manifest
+    from wattline.wiring.manifest import manifest
+    from wattline.wiring.tables import frames
 
     result = model.run(data.generate_customers(3, 800), "BF", log=True)
     write_journal(tmp_path / "j", frames(result), manifest(result, name="x", source="y"))

@@ -12,8 +12,9 @@ from wattline.bidding.setting import Setting
 from wattline.bidding.trial import trial_hour
 from wattline.journal.journal import Journal, open_journal, write_journal
 from wattline.market.bill import Bids, bill_hours, columns_of
-from wattline.model.kinds import column, kind_entry
-from wattline.wiring.tables import frames, manifest, regulation_entry
+from wattline.model.kinds import column
+from wattline.wiring.manifest import Known, manifest, regulation_entry
+from wattline.wiring.tables import frames
 
 
 def journal_of(folder: Path, setting: Setting, seed: int, choice: Choice, name: str) -> Journal:
@@ -21,21 +22,21 @@ def journal_of(folder: Path, setting: Setting, seed: int, choice: Choice, name: 
     hour = trial_hour(setting, seed, watched=True)
     hour.run(choice.bid, choice.weights, choice.params)
     result = hour.world.simulation.result("until")
-    about = manifest(result, name=name, source=f"kinds of job, drawn with seed {seed}")
     weights = column(setting.kinds, "weight") if choice.weights is None else choice.weights
-    about["kinds"] = [
-        kind_entry(replace(kind, weight=float(w))) for kind, w in zip(setting.kinds, weights, strict=True)
-    ]
+    known = Known(
+        kinds=[replace(kind, weight=float(w)) for kind, w in zip(setting.kinds, weights, strict=True)],
+        regulation=regulation_entry(
+            choice.bid,
+            reach_of(setting, choice.bid),
+            [(hour.begin_s, hour.end_s)],
+            (0.0, hour.last_s),
+            {"law": "drawn", "seed": seed, "step_s": hour.signal.step_s},
+        ),
+    )
+    about = manifest(result, name=name, source=f"kinds of job, drawn with seed {seed}", known=known)
     for slot, values in (choice.params or {}).items():
         names = getattr(result.policies, slot).params
         about["parameters"][slot] |= dict(zip(names, map(float, values), strict=False))
-    about["regulation"] = regulation_entry(
-        choice.bid,
-        reach_of(setting, choice.bid),
-        [(hour.begin_s, hour.end_s)],
-        (0.0, hour.last_s),
-        {"law": "drawn", "seed": seed, "step_s": hour.signal.step_s},
-    )
     tables = frames(result)
     rows = bill_hours(
         tables["timeline"]["time_s"],

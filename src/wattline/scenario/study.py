@@ -16,8 +16,6 @@ from wattline.control.catalog import find
 from wattline.errors import InputError
 from wattline.files import refuse_journal_file
 from wattline.journal.journal import write_journal
-from wattline.model.kinds import kind_entry
-from wattline.report.count.recorded import KEY as RECORDED_POWER
 from wattline.report.count.recorded import recorded_entry
 from wattline.report.count.statistics import describe
 from wattline.scenario.built.billing import Billing
@@ -121,8 +119,24 @@ class Study:
         self, result: Result, *, resume: Mapping[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the tables of a run of this study and what its manifest says, as a journal takes them."""
-        from wattline.wiring.tables import frames, manifest
+        from wattline.wiring.manifest import Known, manifest
+        from wattline.wiring.tables import frames
 
+        known = Known(
+            machine=self._machine(),
+            watts={"basis": self.watts.basis, "words": self.watts.words},
+            kinds=self.options.kinds,
+            regulation=None if self.market is None else self.market.manifest(),
+            accounts=None if self.billing is None else self.billing.manifest(),
+            resume=resume,
+        )
+        recorded_s = self.trace.jobs.recorded_wait_s
+        if not np.isnan(recorded_s).all():
+            known["recorded_wait_s"] = asdict(describe(recorded_s))
+        if self.recorded is not None:
+            known["recorded_power"] = dict(self.recorded)
+        if self.trace.columns:
+            known["columns"] = dict(self.trace.columns)
         about = manifest(
             result,
             name=self.name,
@@ -131,22 +145,8 @@ class Study:
             scenario=self.scenario,
             scenario_sha256=self.scenario_sha256,
             trace_sha256=self.trace_sha256,
+            known=known,
         )
-        about["cluster"] |= {
-            "machine": self._machine(),
-            "power": {"basis": self.watts.basis, "words": self.watts.words},
-        }
-        recorded_s = self.trace.jobs.recorded_wait_s
-        if not np.isnan(recorded_s).all():
-            about["trace"]["recorded_wait_s"] = asdict(describe(recorded_s))
-        if self.recorded is not None:
-            about["trace"][RECORDED_POWER] = dict(self.recorded)
-        if self.trace.columns:
-            about["trace"]["columns"] = dict(self.trace.columns)
-        about["kinds"] = [kind_entry(kind) for kind in self.options.kinds]
-        about["regulation"] = None if self.market is None else self.market.manifest()
-        about["accounts"] = None if self.billing is None else self.billing.manifest()
-        about["resume"] = resume
         tables = frames(result)
         if not self.watts.known:
             leave_power_out(tables, about)

@@ -1,8 +1,8 @@
-"""From a finished or interrupted run to the frames and the manifest of its journal."""
+"""From a finished or interrupted run to the frames of its journal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,9 @@ import numpy.typing as npt
 
 from wattline.arrays import Floats, Ints
 from wattline.journal.journal import STATUSES, Coded
-from wattline.market.reach import Reach
 from wattline.model import codes
-from wattline.model.networks import network_entry
-from wattline.model.regulation import Bid
 from wattline.model.state.record import State
 from wattline.wiring.result import Result
-from wattline.wiring.subjects.late import is_late
 from wattline.wiring.tables_shapes import shape_columns
 
 Columns = dict[str, Any]
@@ -319,105 +315,4 @@ def _classes(result: Result, running_j: Floats) -> Columns:
         "idle_node_s": s.node_s[:, 1],
         "asleep_node_s": s.node_s[:, 2],
         "down_node_s": s.node_s[:, 3],
-    }
-
-
-def manifest(
-    result: Result,
-    *,
-    name: str,
-    source: str,
-    notes: Sequence[Mapping[str, Any]] = (),
-    scenario: str = "",
-    scenario_sha256: str = "",
-    trace_sha256: str = "",
-) -> dict[str, Any]:
-    """Return the manifest of a run; versions and the time of writing are added when it is written."""
-    s, cluster = result.state, result.cluster
-    said = [dict(zip(("action", "reason", "count", "example"), note, strict=True)) for note in result.notes]
-    energy = s.node_j.sum(axis=0)
-    energy[0] += running_energy_j(s).sum()
-    totals = {f"{part}_j": float(j) for part, j in zip(("busy", "idle", "sleep", "boot"), energy, strict=True)}
-    if result.options.noise > 0.0:
-        totals["noise_j"] = float(s.noise_j[0])
-    return {
-        "seed": result.seed,
-        "scenario_sha256": scenario_sha256,
-        "scenario": scenario,
-        "name": name,
-        "policies": {m.slot: m.name for m in result.policies.slots()},
-        "parameters": {m.slot: dict(result.policies.params.get(m.slot, {})) for m in result.policies.slots()},
-        "ties": result.options.ties,
-        "kill": result.options.kill,
-        "power": _power_entry(result),
-        "cluster": {
-            "name": cluster.name,
-            "nodes": cluster.nodes,
-            "classes": [
-                {"name": c.name, "count": c.count, "idle_w": c.idle_w, "max_w": c.max_w} for c in cluster.classes
-            ],
-            "network": network_entry(cluster.network),
-        },
-        "trace": {
-            "source": source,
-            "sha256": trace_sha256,
-            "notes": [*notes, *said],
-            "epoch_unix_s": float(result.jobs.epoch_unix_s),
-            "series": result.jobs.series is not None,
-        },
-        "start_s": float(s.start_s[0]),
-        "end_s": float(s.now[0]),
-        "wall_s": result.wall_s,
-        "totals": totals | {"total_j": float(energy.sum()) + totals.get("noise_j", 0.0)},
-        "stopped": result.stopped,
-    }
-
-
-def _late_entry(result: Result) -> dict[str, Any]:
-    """Return how late the machine was, if it was."""
-    options = result.options
-    if not is_late(options):
-        return {}
-    delays = {"start_s": list(options.late_start_s), "cap_s": list(options.late_cap_s)}
-    return {"late": {**delays, "noise": options.noise, "noise_every_s": options.noise_every_s}}
-
-
-def _power_entry(result: Result) -> dict[str, Any]:
-    """Return what a report needs of how power was limited, sampled and learned; times are null where there is none."""
-    s, options = result.state, result.options
-    tick_s, sample_s = (float(period) if np.isfinite(period) else None for period in (s.tick_s[0], s.sample_s[0]))
-    return {
-        "tick_s": tick_s,
-        "sample_s": sample_s,
-        "passes": "ticks" if options.quantum else "events",
-        "levels": [list(level) for level in options.profiles],
-        "deadlock": "exceed" if options.exceed else "wait",
-        "preempt": options.shed,
-        "decisions": options.decisions,
-        **_late_entry(result),
-    }
-
-
-def regulation_entry(
-    bid: Bid | None,
-    reach: Reach | None,
-    hours: Sequence[tuple[float, float]],
-    span: tuple[float, float],
-    signal: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return what the manifest of a run says of the bid that it followed over a ``span``, and of the hours that are
-    billed.
-
-    Where bids change (``bid`` is None) the events have them.
-    """
-    return {
-        "mean_w": None if bid is None else bid.mean_w,
-        "reserve_w": None if bid is None else bid.reserve_w,
-        "from_s": span[0],
-        "until_s": span[1],
-        "hours": [list(hour) for hour in hours],
-        "signal": dict(signal),
-        "outside_share": None if reach is None else reach.outside_share,
-        "outside_exceed_share": None if reach is None else reach.exceed_share,
-        "outside_error": None if reach is None else reach.mean_error,
     }

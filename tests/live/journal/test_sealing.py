@@ -22,7 +22,8 @@ from wattline.live.controller.ledger import Ledger
 from wattline.model import codes
 from wattline.report.count.metrics import summarize
 from wattline.report.pages.run import write_report
-from wattline.wiring.tables import frames, manifest
+from wattline.wiring.manifest import manifest
+from wattline.wiring.tables import frames
 
 COUNT = 1_200 if JIT else 150
 TEXTS = {"user": tuple("abcdefghi")}

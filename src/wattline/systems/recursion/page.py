@@ -115,7 +115,8 @@ def _journal(folder: Path, found: Any) -> str:
     from wattline.report.count.metrics import summarize_run
     from wattline.report.count.run import load
     from wattline.report.pages.sections import service_table
-    from wattline.wiring.tables import frames, manifest
+    from wattline.wiring.manifest import manifest
+    from wattline.wiring.tables import frames
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     notes = [

@@ -14,7 +14,7 @@ import numpy as np
 from wattline.arrays import Floats
 from wattline.market.bill import Bids, bill_hours, columns_of, flat_book
 from wattline.model.regulation import Bid, Signal
-from wattline.wiring.tables import regulation_entry
+from wattline.wiring.manifest import regulation_entry
 
 STEP_S = 0.25
 """How finely targets are told."""

@@ -27,14 +27,14 @@ from wattline.live.controller.ledger import Ledger
 from wattline.market.bill import Bids
 from wattline.model import codes
 from wattline.model.jobs import JobTable
-from wattline.model.kinds import kind_entry
 from wattline.model.state.layout import allocate
 from wattline.model.state.record import FIELDS, State
 from wattline.model.state.sizes import Sizes
 from wattline.wiring.bound import Bound
 from wattline.wiring.logs import LOGS, bid_steps
+from wattline.wiring.manifest import Known, manifest
 from wattline.wiring.result import Result
-from wattline.wiring.tables import EVENTS_OF_JOBS, frames, manifest, running_energy_j
+from wattline.wiring.tables import EVENTS_OF_JOBS, frames, running_energy_j
 
 OTHER_NUMBERS = 10**15
 """Jobs whose names are no numbers are counted from here on."""
@@ -96,17 +96,20 @@ class Part:
         if len(measured):
             tables["measured"] = dict(zip(MEASURED, measured.T, strict=True))
             tables["measured"]["nodes"] = tables["measured"]["nodes"].astype(np.int64)
-        told = manifest(result, name=name, source=f"live run, part {self.number}", scenario=site)
-        told["cluster"] |= {
-            "machine": {"unit": "node", "per_node": 1, "words": ""},
-            "power": {"basis": "given", "words": "modelled; what meters said is in the table `measured`"},
-        }
-        told["kinds"] = [kind_entry(kind) for kind in result.options.kinds]
         span = (self.told.start_s, float(result.state.now[0]))
         held = [(self.told.start_s, *self.told.reading[1:])] if self.told.reading else []  # until the next one
         readings = np.array([*held, *self.record.measured]).reshape(-1, len(MEASURED))
-        told["regulation"], tables["hours"] = followed(tables["timeline"], readings, self._bids(result), span)
-        write_journal(folder, tables, told | {"accounts": None, "resume": None} | dict(about or {}))
+        regulation, tables["hours"] = followed(tables["timeline"], readings, self._bids(result), span)
+        known = Known(
+            machine={"unit": "node", "per_node": 1, "words": ""},
+            watts={"basis": "given", "words": "modelled; what meters said is in the table `measured`"},
+            kinds=result.options.kinds,
+            regulation=regulation,
+            accounts=None,
+            resume=None,
+        )
+        own = manifest(result, name=name, source=f"live run, part {self.number}", scenario=site, known=known)
+        write_journal(folder, tables, own | dict(about or {}))
 
     def _bids(self, result: Result) -> Bids:
         """Return the bid at the begin of this stretch and those that followed it."""

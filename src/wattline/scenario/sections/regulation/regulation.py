@@ -185,7 +185,7 @@ class Market:
 
     def manifest(self) -> dict[str, Any]:
         """Return it as plain values for the journal."""
-        from wattline.wiring.tables import regulation_entry
+        from wattline.wiring.manifest import regulation_entry
 
         span = (self.from_s, self.until_s)
         bid = self.bids[0][1] if len(self.bids) == 1 else None
