@@ -13,9 +13,10 @@ import pytest
 from wattline.demo.slurm_cluster import SlurmCluster, why_no_rest, why_not
 from wattline.errors import InputError
 from wattline.live.clock import Clock
-from wattline.live.controller.config import ManagerSpec, read_site
+from wattline.live.controller.config import read_site
 from wattline.live.controller.managers import open_manager
 from wattline.live.machine.base import ManagerError
+from wattline.live.machine.settings import ManagerSpec
 from wattline.live.machine.slurm.commands import Commands
 from wattline.live.machine.slurm.manager import SlurmManager
 from wattline.live.machine.slurm.rest import RestCommands, Token, check_address, rows_of

@@ -11,8 +11,8 @@ from wattline.api.controlling import switch_off
 from wattline.api.site.plan import manager_notes, missing, plan_site
 from wattline.demo.slurm_cluster import LUA, SlurmCluster
 from wattline.live.clock import Clock
-from wattline.live.controller.config import ManagerSpec
 from wattline.live.controller.managers import open_manager
+from wattline.live.machine.settings import ManagerSpec
 from wattline.live.machine.slurm.manager import SlurmManager
 
 ROOT = Path(__file__).parents[3]

@@ -112,6 +112,7 @@ def missing(planned: Planned) -> list[str]:
     from wattline.live.controller.config import bus_settings
     from wattline.live.controller.managers import look_at, open_manager
     from wattline.live.machine.base import ManagerError
+    from wattline.live.machine.settings import find_manager
     from wattline.live.secret import handed_over, read_token
     from wattline.live.signals.adr_wire import need_openleadr
     from wattline.live.signals.file import read_replay
@@ -145,7 +146,7 @@ def missing(planned: Planned) -> list[str]:
         return [*lines, str(problem)]
     unknown = [name for name in planned.names if name not in shown]
     if unknown:
-        who = "the launcher" if spec.manager.kind == "launcher" else "Slurm"
+        who = find_manager(spec.manager.kind).words
         lines.append(f"{who} does not have {len(unknown)} of the nodes, {unknown[0]} the first: they count as down")
     return lines
 

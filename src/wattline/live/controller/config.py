@@ -12,7 +12,7 @@ from wattline.errors import InputError, did_you_mean
 from wattline.live.bus.names import checked_name, nodes_of
 from wattline.live.bus.settings import BusSettings
 from wattline.live.forms import Duration, Moment, Name, Power, Section, read_form
-from wattline.live.machine.slurm.rest import check_address
+from wattline.live.machine.settings import ManagerSpec, find_manager, problems
 from wattline.live.secret import handed_over
 from wattline.live.signals.openadr import AdrSettings
 from wattline.units import power_w
@@ -87,27 +87,6 @@ class BidSpec(Section):
 
     mean: Power
     reserve: Power
-
-
-class ManagerSpec(Section):
-    """The resource manager; all keys after ``timeout`` are Slurm's."""
-
-    kind: Literal["launcher", "slurm"] = "launcher"
-    run_dir: str | None = None
-    timeout: Duration = 5.0
-    conf: str | None = None
-    bin: str | None = None
-    rest: str | None = None
-    token: str | None = None
-    partitions: list[str] = Field([])
-    leave_partitions: list[str] = Field([])
-    leave_accounts: list[str] = Field([])
-    leave_users: list[str] = Field([])
-    stop: Literal["single", "all", "never"] = "single"
-    stop_again: Duration = 10.0
-    limit_again: Duration = 60.0
-    most_per_second: int = Field(100, ge=1)
-    power: dict[str, Power] = Field({})
 
 
 class JournalSpec(Section):
@@ -192,27 +171,13 @@ def read_site(path: Path | str, name: str | None = None) -> SiteSpec:
 
 
 def _check_manager(path: Path | str, spec: SiteSpec) -> None:
-    """Refuse keys of one resource manager where the other one is meant."""
-    manager = spec.manager
-    if manager.kind == "launcher":
-        if manager.run_dir is None:
-            raise InputError(f"{path}: [manager] run_dir: is missing, the run directory of the launcher")
-        of_slurm = sorted(manager.model_fields_set - {"kind", "run_dir", "timeout"})
-        if of_slurm:
-            raise InputError(f'{path}: [manager] {of_slurm[0]}: is a key of kind = "slurm", this is a launcher')
-        return
-    if manager.run_dir is not None:
-        raise InputError(f'{path}: [manager] run_dir: is a key of kind = "launcher", this is Slurm')
-    if (manager.rest is None) != (manager.token is None):
-        absent = "token" if manager.token is None else "rest"
-        raise InputError(f"{path}: [manager] {absent}: is missing, Slurm's REST interface needs an address and a token")
-    if manager.rest is not None:
-        try:
-            check_address(manager.rest)
-        except InputError as problem:
-            raise InputError(f"{path}: [manager] {problem}") from None
-    if spec.clock.speed != 1.0:
-        raise InputError(f"{path}: [clock] speed: must be 1 with Slurm, whose clock is the wall's")
+    """Refuse what the resource manager lacks, what is a key of another one, and a clock that it cannot follow."""
+    kind = find_manager(spec.manager.kind)
+    first = next(problems(spec.manager), None)
+    if first is not None:
+        raise InputError(f"{path}: [manager] {first[0]}: {first[1]}")
+    if kind.by_the_wall and spec.clock.speed != 1.0:
+        raise InputError(f"{path}: [clock] speed: must be 1 with {kind.words}, whose clock is the wall's")
 
 
 def node_names(path: Path | str, spec: SiteSpec) -> tuple[str, ...]:
