@@ -1,0 +1,91 @@
+"""The contest: Slackline against AQA, compared at equal rates of broken promises; one page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from wattline.bidding.choice import PAPER, STRICT
+from wattline.report.page import table
+from wattline.systems.contest.claims import Results, claims, day_ratios, of_world
+from wattline.systems.contest.match import Scale
+from wattline.systems.contest.run import run_contest
+from wattline.systems.contest.worlds import CAPS, GAUSSIAN, PAUSES, TWELVE
+from wattline.systems.followers import AQA, SLACKLINE
+from wattline.systems.reproduction import FOOTER, SMALLER, Reproduction, Table, begin_page
+
+NAME = "contest"
+TITLE = "Slackline against AQA at equal rates"
+
+SHOWN = {
+    "paper": (GAUSSIAN, PAPER, "Gaussian signal, the paper's reach"),
+    "strict": (GAUSSIAN, STRICT, "Gaussian signal, strict reach"),
+    "pauses": (PAUSES, PAPER, "both may pause jobs, the paper's reach"),
+    "caps": (CAPS, PAPER, "measured responses to caps, the paper's reach"),
+    "twelve": (TWELVE, STRICT, "QoSG's jobs on twelve servers, strict reach"),
+}
+"""Tables by name: world, reach, and what it is."""
+
+
+def reproduce(
+    out_dir: Path,
+    quick: bool,  # noqa: FBT001  # the one signature of all reproductions
+    say: Callable[[str], None],
+) -> Reproduction:
+    """Carry the contest out; comparisons that the folder holds already are taken from there."""
+    scale = Scale.quick() if quick else Scale()
+    results = run_contest(scale, out_dir / f"{NAME}-kept", say, quick=quick)
+    stated = claims(results)
+    remarks = [SMALLER] if quick else []
+    shown = tables(results)
+    size = (
+        f"search {scale.search_hours}, safety {scale.proof_hours}, equal rates {scale.equal_hours}, "
+        f"judged {scale.judge_hours}; no two sets share one"
+    )
+    effort = (
+        f"{scale.rounds} rounds over the whole range of mean powers for both; AQA by two roundings and up to three "
+        "sets of weights"
+    )
+    items = [("hours", size), ("effort", effort)]
+    page = begin_page(TITLE, stated, items, remarks)
+    for name, one in shown.items():
+        heading = SHOWN[name][2] if name in SHOWN else "Recorded days, each judged by bids of other days"
+        page.add(f"<h2>{heading}</h2>", table(one.header, one.rows, text=(0,)))
+    page.add(FOOTER)
+    path = page.write(out_dir / f"{NAME}.html")
+    numbers = {str(case): found for case, found in results.items()}
+    return Reproduction(NAME, TITLE, path, stated, remarks, numbers, shown)
+
+
+def tables(results: Results) -> dict[str, Table]:
+    """Return the tables of the page and of the documentation."""
+    found = {}
+    for name, (world, reach, _) in SHOWN.items():
+        by = of_world(results, world, reach)
+        if by:
+            found[name] = Table(HEADER, [_row(workload, one) for workload, one in by.items()])
+    days = day_ratios(results)
+    if days:
+        names = list(next(iter(days.values())))
+        found["days"] = Table(
+            ("", *(name[-5:] for name in names)), [(w, *(f"{of[n]:.2f}" for n in names)) for w, of in days.items()]
+        )
+    return found
+
+
+HEADER = (
+    "", "AQA found", "worst", "Slackline found", "worst", "ratio", "AQA at equal rates", "worst", "Slackline", "worst",
+    "ratio (95 %)", "alike",
+)  # fmt: skip
+
+
+def _row(workload: str, one: dict[str, Any]) -> tuple[str, ...]:
+    cells = [workload]
+    for at in ("own", "equal"):
+        for policy in (AQA.name, SLACKLINE.name):
+            here = one[at][policy]
+            cells += [f"${here['cost']:.3f}", f"{here['worst']} {here['load']:.2f}"]
+        part, low, high = one[at]["ratio"]
+        cells.append(f"{part:.2f}" if at == "own" else f"{part:.2f} ({low:.2f}…{high:.2f})")
+    return (*cells, "yes" if one["equal"]["alike"] else "no")
