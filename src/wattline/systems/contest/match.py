@@ -31,6 +31,9 @@ from wattline.systems.npb import WORKLOADS
 SEARCH_SEED, PROOF_SEED, EQUAL_SEED, JUDGE_SEED = 10_000, 20_000, 70_000, 80_000
 """First hours of the four sets."""
 
+WIDER = 2
+"""Rounds more for both where standby jobs make the range of mean powers several times as wide."""
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -154,10 +157,12 @@ def searched(entry: tuple[Hours, Floats | None], reach: str, scale: Scale) -> Ch
     long, are searched quickly, for both sides.
     """
     hours, weights = entry
+    setting = hours.search.setting
+    wider = WIDER if any(kind.standby for kind in setting.kinds) else 0
     return search_bid(
-        hours.search.setting,
+        setting,
         mode=reach,
-        rounds=scale.rounds,
+        rounds=scale.rounds + wider,
         trial=hours.search,
         weights=weights,
         safe=False,

@@ -50,8 +50,10 @@ class Scale:
     search_hours: int = 8
     proof_hours: int = 64
     rounds: int = 3
-    forces: tuple[float, ...] = (0.4, 0.7)
-    """When Slackline forces a job to start: early, for these limits leave a job less than its run time to wait."""
+    forces: tuple[float, ...] = (0.95, 0.7)
+    """When Slackline forces a job to start. All that the lowest caps cost is set aside from the slack (``slow = 1``):
+    these limits are hardly above it, and a job that starts with half of it left is late as soon as caps are deep.
+    """
     sizes: tuple[int, ...] = (20, 50, 500, 2500)
     alone: tuple[str, ...] = ("fs", "sc", "bt", "lu", "mg", "sp")
     slackline: tuple[str, ...] = ("default", "without standby", "12 servers", "η = 25 %", "η = 75 %", "tight", "loose")
@@ -72,7 +74,7 @@ class Scale:
             search_hours=4,
             proof_hours=24,
             rounds=1,
-            forces=(0.4,),
+            forces=(0.95,),
             sizes=(20,),
             alone=("fs", "bt"),
             slackline=("20 servers",),
@@ -223,7 +225,7 @@ def slackline(case: dict[str, Any], scale: Scale) -> Choice:
             rounds=scale.rounds,
             trial=trial,
             proof=proof,
-            settings_of_policy=[{"select": declared.values({"force": force})}],
+            settings_of_policy=[{"select": declared.values({"force": force, "slow": 1.0})}],
         )
         for force in scale.forces
     ]
