@@ -8,8 +8,8 @@ then the other way round.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,12 +24,15 @@ from wattline.bidding.trial import Trial
 from wattline.bidding.weights import balance, need_weights
 from wattline.model.regulation import Bid, Record
 from wattline.systems.contest.equal import Side, alike, equal_reserves, worst
-from wattline.systems.contest.worlds import DAYS, Case, days, setting_of, variants
+from wattline.systems.contest.worlds import CAPS, DAYS, PAUSES, TWELVE, Case, days, setting_of, variants
 from wattline.systems.followers import AQA, SLACKLINE, Follower
 from wattline.systems.npb import WORKLOADS
 
 SEARCH_SEED, PROOF_SEED, EQUAL_SEED, JUDGE_SEED = 10_000, 20_000, 70_000, 80_000
 """First hours of the four sets."""
+
+SMALL = 4
+"""Times as many hours on twelve servers: they vary more, and an hour takes less time."""
 
 WIDER = 2
 """Rounds more for both where standby jobs make the range of mean powers several times as wide."""
@@ -40,6 +43,12 @@ class Scale:
     """How much is simulated; both sides have the same hours, rounds and range."""
 
     workloads: tuple[str, ...] = tuple(WORKLOADS)
+    others: Mapping[str, tuple[str, ...]] = field(
+        default_factory=lambda: {PAUSES: ("W2", "W4", "W5", "W9"), CAPS: ("W1", "W4", "W5", "W9"), DAYS: ("W1", "W4")}
+    )
+    """Workloads of the other worlds, which are compared on fewer."""
+    twelve: bool = True
+    """Whether QoSG's twelve servers are among the worlds."""
     search_hours: int = 6
     proof_hours: int = 24
     equal_hours: int = 24
@@ -55,17 +64,19 @@ class Scale:
     @classmethod
     def quick(cls) -> Scale:
         """Return a version that takes seconds."""
-        return cls(
-            ("W4",), search_hours=2, proof_hours=6, equal_hours=4, judge_hours=4, rounds=1, balance=2, finalists=1
-        )
+        hours = {"search_hours": 1, "proof_hours": 2, "equal_hours": 2, "judge_hours": 2}
+        return cls(("W4",), {}, twelve=False, rounds=1, balance=1, finalists=1, **hours)
 
 
 class Hours(NamedTuple):
-    """What a setting is tried on: to search, to make safe (None: nothing is), and to make rates equal."""
+    """What a setting is tried on: to search, to make safe (None: nothing is), and to make rates equal.
+
+    The last two are laid out when they are wanted: hours take memory, and few bids come that far.
+    """
 
     search: Trial
-    proof: Trial | None
-    equal: Trial
+    proof: Callable[[], Trial] | None
+    equal: Callable[[], Trial]
 
 
 @dataclass(frozen=True)
@@ -82,10 +93,10 @@ class Found:
 
     def side(self, reach: str) -> Side:
         """Return it as a side of the rule, on the hours for equal rates."""
-        choice, bid = self.choice, self.choice.bid
+        choice, bid, trial = self.choice, self.choice.bid, self.hours.equal()
 
         def load(reserve_w: float) -> float:
-            return worst(self.hours.equal.run(Bid(bid.mean_w, reserve_w), choice.weights, choice.params)).load
+            return worst(trial.run(Bid(bid.mean_w, reserve_w), choice.weights, choice.params)).load
 
         return Side(bid.reserve_w, largest_reserve_w(self.setting, bid.mean_w, reach), load)
 
@@ -94,12 +105,17 @@ def play(case: Case, scale: Scale) -> dict[str, Any]:
     """Carry one comparison out; return plain data, by reach."""
     if case.world == DAYS:
         return {reach: _on_days(case, reach, scale) for reach in case.reaches}
+    times = SMALL if case.world == TWELVE else 1
 
     def hours(setting: Setting) -> Hours:
-        counts = (SEARCH_SEED, scale.search_hours), (PROOF_SEED, scale.proof_hours), (EQUAL_SEED, scale.equal_hours)
-        return Hours(*(Trial(setting, range(first, first + count)) for first, count in counts))
+        def laid_out(first: int, count: int) -> Trial:
+            return Trial(setting, range(first, first + times * count))
 
-    seeds = range(JUDGE_SEED, JUDGE_SEED + scale.judge_hours)
+        search = laid_out(SEARCH_SEED, scale.search_hours)
+        proof, equal = (PROOF_SEED, scale.proof_hours), (EQUAL_SEED, scale.equal_hours)
+        return Hours(search, lambda: laid_out(*proof), lambda: laid_out(*equal))
+
+    seeds = range(JUDGE_SEED, JUDGE_SEED + times * scale.judge_hours)
     entries = {policy.name: _enter(case, policy, scale, hours) for policy in (AQA, SLACKLINE)}
     return {reach: judged(entries, reach, scale, lambda setting: Trial(setting, seeds)) for reach in case.reaches}
 
@@ -113,7 +129,7 @@ def _on_days(case: Case, reach: str, scale: Scale) -> dict[str, Any]:
 
         def hours(setting: Setting, chosen: Sequence[Record] = chosen) -> Hours:
             trial = Trial(setting, records=chosen)
-            return Hours(trial, None, trial)
+            return Hours(trial, None, lambda: trial)
 
         def judge(setting: Setting, held_out: Sequence[Record] = held_out) -> Trial:
             return Trial(setting, records=held_out)
@@ -185,7 +201,7 @@ def _safe(one: Found) -> Choice:
     """Return a bid made safe; where no reserve is safe, it stays as the search found it."""
     if one.hours.proof is None:
         return one.choice
-    safe = make_safe(one.setting, one.choice, one.hours.proof)
+    safe = make_safe(one.setting, one.choice, one.hours.proof())
     return safe if safe.feasible else replace(one.choice, outcome=safe.outcome, feasible=False)
 
 

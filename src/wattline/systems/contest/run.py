@@ -19,7 +19,6 @@ from wattline.systems.contest.worlds import (
     CAPS,
     DAYS,
     GAUSSIAN,
-    PAUSES,
     TWELVE,
     Case,
     days,
@@ -43,20 +42,22 @@ class Task:
     @property
     def path(self) -> Path:
         """The file in which it is kept: its name holds for one scale, for what both enter with, and for one engine."""
-        size = {key: value for key, value in asdict(self.scale).items() if key != "workloads"}
+        size = {key: value for key, value in asdict(self.scale).items() if key not in ("workloads", "others", "twelve")}
         entered = [[asdict(one) for one in variants(policy, self.case)] for policy in (AQA, SLACKLINE)]
         text = json.dumps([asdict(self.case), size, entered, fingerprint()], sort_keys=True)
         name = str(self.case).replace(", ", "-").replace(" ", "-")
         return self.folder / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
 
 
-def cases(scale: Scale, *, quick: bool) -> list[Case]:
+def cases(scale: Scale) -> list[Case]:
     """Return all comparisons that the data at hand allow, those that matter most first."""
-    found = [*(Case(GAUSSIAN, w) for w in scale.workloads), Case(TWELVE, "QoSG's jobs")]
-    if quick:
-        return found
-    worlds = {PAUSES: True, DAYS: bool(days()), CAPS: bool(sweeps())}
-    return found + [Case(world, w) for world, there in worlds.items() if there for w in scale.workloads]
+    found = [Case(GAUSSIAN, w) for w in scale.workloads]
+    found += [Case(TWELVE, "QoSG's jobs")] if scale.twelve else []
+    there = {DAYS: days, CAPS: sweeps}
+    for world, workloads in scale.others.items():
+        if world not in there or there[world]():
+            found += [Case(world, w) for w in workloads]
+    return found
 
 
 def carry_out(task: Task) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def carry_out(task: Task) -> dict[str, Any]:
 def run_contest(scale: Scale, folder: Path, say: Say, *, quick: bool) -> dict[Case, dict[str, Any]]:
     """Carry everything out that is not kept yet."""
     folder.mkdir(parents=True, exist_ok=True)
-    todo = [Task(case, scale, folder) for case in cases(scale, quick=quick)]
+    todo = [Task(case, scale, folder) for case in cases(scale)]
     open_ = [task for task in todo if not task.path.is_file()]
     say(f"{len(todo)} comparisons, {len(todo) - len(open_)} of them kept in {folder}")
     if open_:
