@@ -133,7 +133,14 @@ def test_a_job_can_be_in_its_own_way() -> None:
 @given(
     data=st.data(),
     place=st.sampled_from(["lowest", "rdn", "rrn", "level-spread", "rdr"]),
-    network=st.sampled_from([FLY, FatTree(4, 5, 2), FatTree3(6, local_bps=2e9, spine_bps=1e9)]),
+    network=st.sampled_from(
+        [
+            FLY,
+            Dragonfly(2, 4, 3, global_bps=2e9, links_per_pair=2),
+            FatTree(4, 5, 2),
+            FatTree3(6, local_bps=2e9, spine_bps=1e9),
+        ]
+    ),
 )
 def test_speeds_are_those_computed_from_scratch(data: st.DataObject, place: str, network: Network) -> None:
     """After every instant each running job goes at the rate that all placements of the moment give it, computed

@@ -17,10 +17,14 @@ MACHINES = {72: (2, 4, 9, 2), 272: (4, 4, 17, 4), 544: (4, 8, 17, 2), 528: (4, 4
 
 @st.composite
 def dragonflies(draw: st.DrawFn) -> Dragonfly:
-    """Draw a small dragonfly of any arrangement that fits."""
-    a, h = draw(st.integers(1, 6)), draw(st.integers(0, 6))
-    fitting = [name for name in ARRANGEMENTS if name != "circulant" or h % 2 == 0]
-    return Dragonfly(draw(st.integers(1, 5)), a, a * h + 1, draw(st.sampled_from(fitting)))
+    """Draw a small dragonfly of any arrangement that fits, with one link or several between two groups."""
+    a, g = draw(st.integers(1, 6)), draw(st.integers(1, 13))
+    links = draw(st.sampled_from([n for n in range(1, a + 1) if (g - 1) * n % a == 0] if g > 1 else [1]))
+    if g == 1:
+        return Dragonfly(draw(st.integers(1, 5)), a, g)
+    even = (g - 1) * links // a % 2 == 0 and g % 2 == 1
+    fitting = [name for name in ARRANGEMENTS if name != "circulant" or even]
+    return Dragonfly(draw(st.integers(1, 5)), a, g, draw(st.sampled_from(fitting)), links_per_pair=links)
 
 
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
@@ -36,13 +40,13 @@ def test_the_machines_of_the_studies_exist(nodes: int, arrangement: str) -> None
 
 
 @given(dragonflies())
-def test_any_two_groups_share_exactly_one_link(machine: Dragonfly) -> None:
-    """Following every global port, each ordered pair of different groups is met exactly once."""
+def test_any_two_groups_share_as_many_links_as_was_said(machine: Dragonfly) -> None:
+    """Following every global port, each ordered pair of different groups is met once for every link of theirs."""
     here = machine.group_of_router(np.arange(machine.routers))[:, None]
     there = machine.group_of_router(machine.global_peer)
     met = np.zeros((machine.groups, machine.groups), dtype=int)
     np.add.at(met, (np.broadcast_to(here, there.shape), there), 1)
-    assert (met == 1 - np.eye(machine.groups, dtype=int)).all()
+    assert (met == machine.links_per_pair * (1 - np.eye(machine.groups, dtype=int))).all()
 
 
 @given(dragonflies())
@@ -54,9 +58,10 @@ def test_links_lead_back(machine: Dragonfly) -> None:
             other = machine.group_of_router(peer)
             assert machine.global_port[router, other] == q
             assert machine.global_peer[peer, machine.global_port[peer, group]] == router
-            assert (machine.gateway[group, other], machine.gateway[other, group]) == (router, peer)
+            link = machine.gateways[group, other].tolist().index(router)
+            assert machine.gateways[other, group, link] == peer
     held = (machine.global_port >= 0).sum()
-    assert held == machine.groups * (machine.groups - 1)
+    assert held == machine.links_per_pair * machine.groups * (machine.groups - 1)
     assert (np.diag(machine.gateway) == -1).all()
 
 
@@ -69,6 +74,19 @@ def test_arrangements_by_hand() -> None:
     assert Dragonfly(1, 2, 5, "relative").group_peer[2].tolist() == [3, 4, 0, 1]
     assert Dragonfly(1, 2, 5, "circulant").group_peer[2].tolist() == [3, 1, 4, 0]
     assert Dragonfly(1, 2, 5, "circulant").global_peer.tolist()[4:6] == [[6, 2], [9, 1]]
+
+
+def test_several_links_by_hand() -> None:
+    """Three groups of two routers with two links a pair: each router has one to every other group, and links join
+    routers of the same number; with four routers the links of a pair hang on every second one.
+    """
+    small = Dragonfly(1, 2, 3, links_per_pair=2)
+    assert (small.links_per_router, small.group_peer[1].tolist()) == (2, [0, 2, 0, 2])
+    assert small.global_peer.tolist() == [[2, 4], [3, 5], [0, 4], [1, 5], [0, 2], [1, 3]]
+    assert small.gateways[2].tolist() == [[4, 5], [4, 5], [-1, -1]]
+    wide = Dragonfly(4, 4, 3, links_per_pair=2)
+    assert (wide.links_per_router, wide.gateways[0, 1].tolist(), wide.gateways[0, 2].tolist()) == (1, [0, 2], [1, 3])
+    assert (wide.gateways[1, 0].tolist(), wide.global_peer.ravel().tolist()[:4]) == ([4, 6], [4, 8, 6, 10])
 
 
 def test_one_group_has_no_global_links() -> None:
@@ -102,6 +120,11 @@ def test_a_flat_machine_is_one_router() -> None:
         (lambda: Dragonfly(4, 4, 17, global_bps=0.0), "global_bps must be a bandwidth above 0"),
         (lambda: Dragonfly(4, 4, 17, local_bps=float("nan")), "local_bps must be a bandwidth above 0"),
         (lambda: Dragonfly(1, 1, 5001), "at most 4096 groups"),
+        (lambda: Dragonfly(4, 4, 3, links_per_pair=3), "6 global ports a group.*use 2, 4 links"),
+        (lambda: Dragonfly(4, 4, 3, links_per_pair=5), "room for 4 at most, got 5"),
+        (lambda: Dragonfly(4, 4, 1, links_per_pair=2), "one group has no other group to share 2 links with"),
+        (lambda: Dragonfly(4, 4, 3, links_per_pair=0), "links_per_pair must be a whole number of at least 1"),
+        (lambda: Dragonfly(1, 4, 4001, links_per_pair=4), "are too many; use 1"),
         (lambda: Dragonfly(10_000, 16, 129), "at most 10000000 make sense"),
         (lambda: FatTree(16, 0, 8), "leaves must be a whole number of at least 1"),
         (lambda: FatTree(16, 20, 8, host_bps=-1.0), "host_bps must be a bandwidth above 0"),

@@ -20,6 +20,9 @@ SMALL = [
     Dragonfly(3, 2, 5, "circulant"),
     Dragonfly(2, 4, 1),
     Dragonfly(3, 1, 2),
+    Dragonfly(2, 4, 3, links_per_pair=2),
+    Dragonfly(2, 2, 4, "relative", links_per_pair=2),
+    Dragonfly(1, 4, 5, links_per_pair=3),
 ]
 
 
@@ -32,11 +35,13 @@ def walked(network: Dragonfly, nodes: list[int], *, valiant: bool) -> np.ndarray
         if x != y:
             load[x, y % a] += weight
 
-    def across(x: int, i: int, k: int, weight: float) -> int:
-        gate = int(network.gateway[i, k])
+    links = range(network.links_per_pair)
+
+    def across(x: int, i: int, k: int, weight: float, link: int) -> int:
+        gate = int(network.gateways[i, k, link])
         local(x, gate, weight)
         load[gate, a + int(network.global_port[gate, k])] += weight
-        return int(network.gateway[k, i])
+        return int(network.gateways[k, i, link])
 
     pairs = [(x, y) for x in nodes for y in nodes if x != y]
     for x, y in pairs:
@@ -47,10 +52,13 @@ def walked(network: Dragonfly, nodes: list[int], *, valiant: bool) -> np.ndarray
             continue
         middles = [m for m in range(groups) if m not in (i, k)] if valiant else []
         for m in middles:
-            at = across(r, i, m, 1.0 / len(middles))
-            local(across(at, m, k, 1.0 / len(middles)), s, 1.0 / len(middles))
-        if not middles:
-            local(across(r, i, k, 1.0), s, 1.0)
+            for first in links:
+                part = 1.0 / len(middles) / len(links)
+                at = across(r, i, m, part, first)
+                for second in links:
+                    local(across(at, m, k, part / len(links), second), s, part / len(links))
+        for link in links if not middles else ():
+            local(across(r, i, k, 1.0 / len(links), link), s, 1.0 / len(links))
     return load / max(1, len(pairs))
 
 
@@ -65,29 +73,29 @@ def test_closed_forms_are_sums_over_routes(network: Dragonfly, data: st.DataObje
     assert shares.minimal.sum() == pytest.approx(mean_links(network, np.array(nodes)))
 
 
-@pytest.mark.parametrize("sizes", [(2, 4, 9), (4, 4, 17), (4, 8, 17)])
+@pytest.mark.parametrize(("sizes", "links"), [((2, 4, 9), 1), ((4, 4, 17), 1), ((4, 8, 17), 1), ((2, 4, 5), 3)])
 @pytest.mark.parametrize("routing", ["minimal", "valiant"])
-def test_a_job_on_the_whole_machine_is_uniform_traffic(sizes: tuple[int, int, int], routing: str) -> None:
+def test_a_job_on_the_whole_machine_is_uniform_traffic(sizes: tuple[int, int, int], links: int, routing: str) -> None:
     """One job on all nodes loads links as uniform traffic does, which bounds of saturation are known for."""
     from wattline.physics.packets.codes import GLOBAL, LOCAL
     from wattline.physics.packets.loads import channel_loads
 
-    network = Dragonfly(*sizes)
+    network = Dragonfly(*sizes, links_per_pair=links)
     load = network.nodes * getattr(link_shares(network, np.arange(network.nodes)), routing)
     known = channel_loads(network, routing=routing, inside=False)
     assert 1 / load[:, : sizes[1]].max() == pytest.approx(known.saturation(LOCAL))
     assert 1 / load[:, sizes[1] :].max() == pytest.approx(known.saturation(GLOBAL))
 
 
-def test_shares_are_what_packets_do() -> None:
+@pytest.mark.parametrize("network", [Dragonfly(2, 4, 9), Dragonfly(3, 4, 5, links_per_pair=3)])
+def test_shares_are_what_packets_do(network: Dragonfly) -> None:
     """Bytes that the packet engine moves over local and global links, per byte sent, are what the shares say."""
     from wattline.physics.packets.codes import GLOBAL, LOCAL
     from wattline.physics.packets.jobs import PacketJob
     from wattline.physics.packets.simulator import run
 
-    network = Dragonfly(2, 4, 9)
-    nodes = np.random.default_rng(3).permutation(72)[:24]
-    found = run(network, [PacketJob(nodes, "all-to-all", tasks_per_node=1)])
+    nodes = np.random.default_rng(3).permutation(network.nodes)[:24]
+    found = run(network, [PacketJob(nodes, "all-to-all", message_bytes=10_000, tasks_per_node=1)])
     shares = link_shares(network, nodes).minimal
     flits = found.counters.flits
     sent = flits[found.ports.kind[: flits.size] == 0].sum() / 2  # host links: in and out

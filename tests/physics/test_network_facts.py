@@ -24,7 +24,7 @@ KNOWN = [
 ]
 
 
-def links(network: Network, a: int, b: int) -> int:
+def links(network: Network, a: int, b: int) -> float:
     """Return the links between the routers of two nodes, by walking."""
     x, y = network.router_of(a), network.router_of(b)
     if x == y:
@@ -34,7 +34,7 @@ def links(network: Network, a: int, b: int) -> int:
     i, j = network.group_of_router(x), network.group_of_router(y)
     if i == j:
         return 1
-    return 1 + int(network.gateway[i, j] != x) + int(network.gateway[j, i] != y)
+    return 1 + float((network.gateways[i, j] != x).mean() + (network.gateways[j, i] != y).mean())
 
 
 @pytest.mark.parametrize(("sizes", "local", "across", "hops", "adversarial"), KNOWN)
@@ -50,13 +50,16 @@ def test_published_bounds(
     assert facts.uniform == min(facts.uniform_local or 9, facts.uniform_global or 9)
 
 
-@pytest.mark.parametrize("sizes", [(2, 4, 9), (4, 4, 17), (3, 1, 4), (2, 5, 1)])
-def test_bounds_are_those_of_the_routes(sizes: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "links"),
+    [((2, 4, 9), 1), ((4, 4, 17), 1), ((3, 1, 4), 1), ((2, 5, 1), 1), ((2, 4, 3), 2), ((1, 4, 5), 3)],
+)
+def test_bounds_are_those_of_the_routes(sizes: tuple[int, int, int], links: int) -> None:
     """The closed forms agree with loads summed over all routes, whatever the bandwidths."""
     from wattline.physics.packets.codes import GLOBAL, LOCAL
     from wattline.physics.packets.loads import channel_loads
 
-    network = Dragonfly(*sizes, local_bps=4e9, global_bps=16e9, host_bps=8e9)
+    network = Dragonfly(*sizes, local_bps=4e9, global_bps=16e9, host_bps=8e9, links_per_pair=links)
     facts, loads = network_facts(network), channel_loads(network)
     assert loads.mean_router_links == pytest.approx(facts.mean_links)
     for bound, kind in ((facts.uniform_local, LOCAL), (facts.uniform_global, GLOBAL)):
@@ -64,7 +67,18 @@ def test_bounds_are_those_of_the_routes(sizes: tuple[int, int, int]) -> None:
             assert loads.saturation(kind) == pytest.approx(bound)
 
 
-@given(st.sampled_from([Dragonfly(2, 3, 7), Dragonfly(3, 2, 5, "circulant"), FatTree(3, 5, 2), Flat(12)]), st.data())
+@given(
+    st.sampled_from(
+        [
+            Dragonfly(2, 3, 7),
+            Dragonfly(3, 2, 5, "circulant"),
+            Dragonfly(2, 4, 3, links_per_pair=2),
+            FatTree(3, 5, 2),
+            Flat(12),
+        ]
+    ),
+    st.data(),
+)
 def test_mean_links_is_the_mean_over_pairs(network: Network, data: st.DataObject) -> None:
     """The mean distance of a job's nodes is that of walking between every pair of them."""
     nodes = sorted(data.draw(st.sets(st.integers(0, network.nodes - 1), min_size=1)))
@@ -84,6 +98,8 @@ def test_counts_and_bisection() -> None:
     facts = network_facts(Dragonfly(4, 4, 17, global_bps=2e9))
     assert (facts.local_links, facts.global_links, facts.most_links) == (102, 136, 3)
     assert facts.bisection_bps == 8 * 9 * 2e9
+    several = network_facts(Dragonfly(4, 16, 5, links_per_pair=8))
+    assert (several.global_links, several.bisection_bps, several.adversarial) == (80, 2 * 3 * 8 * 8e9, 8 / 64)
     tree = network_facts(FatTree(16, 20, 8))
     assert (tree.routers, tree.global_links, tree.most_links) == (28, 160, 2)
     assert tree.bisection_bps == 10 * 8 * 8e9

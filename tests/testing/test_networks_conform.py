@@ -16,7 +16,16 @@ from wattline.testing import check_network
 from wattline.testing.networks import CHECKS, Check
 
 SIZES = {
-    "dragonfly": ("2x4x9", "3x2x5:circulant", "2x3x7:relative", "4x1x1", "1x1x3", "2x3x1"),
+    "dragonfly": (
+        "2x4x9",
+        "3x2x5:circulant",
+        "2x3x7:relative",
+        "4x1x1",
+        "1x1x3",
+        "2x3x1",
+        "2x4x3x2",
+        "3x4x4x4:relative",
+    ),
     "fat-tree": ("4x5x2", "3x1x1", "1x4x3"),
     "fat-tree-3": ("2", "4", "6"),
     "flat": ("12", "1"),

@@ -9,8 +9,11 @@ from wattline.kernel.compiled import library
 
 
 @library
-def spread(count: Floats, peer: Ints, a: int, h: int, minimal: Floats, valiant: Floats) -> None:
-    """Add the shares of all links, by minimal and by valiant routes, of a job with so many nodes on each router."""
+def spread(count: Floats, peer: Ints, a: int, h: int, links: int, minimal: Floats, valiant: Floats) -> None:
+    """Add the shares of all links, by minimal and by valiant routes, of a job with so many nodes on each router.
+
+    Each of the ``links`` between two groups has the same part of what goes between them.
+    """
     groups = count.shape[0] // a
     inside = np.zeros(groups)
     for r in range(count.shape[0]):
@@ -20,6 +23,7 @@ def spread(count: Floats, peer: Ints, a: int, h: int, minimal: Floats, valiant: 
         return
     one = 1.0 / (total * (total - 1.0))
     others = 1.0 / max(1, groups - 2)
+    part = 1.0 / links
     beyond = np.zeros(a)  # nodes of the groups that a router's global links lead to
     detour = np.zeros(
         a
@@ -30,12 +34,13 @@ def spread(count: Floats, peer: Ints, a: int, h: int, minimal: Floats, valiant: 
             detour[r] = 0.0
             for q in range(h):
                 k = peer[i, r * h + q]
-                beyond[r] += inside[k]
+                beyond[r] += inside[k] * part
                 rest = total - inside[i] - inside[k]
-                detour[r] += rest * others
-                across = inside[i] * inside[k] * one
+                detour[r] += rest * others * part
+                across = inside[i] * inside[k] * one * part
+                around = (inside[i] + inside[k]) * rest * others * one * part
                 minimal[i * a + r, a + q] += across
-                valiant[i * a + r, a + q] += (inside[i] + inside[k]) * rest * others * one if groups > 2 else across
+                valiant[i * a + r, a + q] += around if groups > 2 else across
         for r in range(a):
             for s in range(a):
                 if r != s:
@@ -44,7 +49,7 @@ def spread(count: Floats, peer: Ints, a: int, h: int, minimal: Floats, valiant: 
                     own = here * there
                     minimal[i * a + r, s] += (own + here * beyond[s] + beyond[r] * there) * one
                     if groups > 2:
-                        through = _through(inside, peer, i, r, s, h) * others
+                        through = _through(inside, peer, i, r, s, h) * others * part * part
                         valiant[i * a + r, s] += (own + here * detour[s] + detour[r] * there + through) * one
                     else:
                         valiant[i * a + r, s] = minimal[i * a + r, s]
@@ -52,10 +57,17 @@ def spread(count: Floats, peer: Ints, a: int, h: int, minimal: Floats, valiant: 
 
 @library
 def _through(inside: Floats, peer: Ints, i: int, r: int, s: int, h: int) -> float:
-    """Return the pairs of other groups whose detour by way of group i enters at router r and leaves at router s."""
+    """Return the pairs of other groups whose detour by way of group i enters at router r and leaves at router s, over
+    all links of theirs.
+    """
     entering = 0.0
     leaving = 0.0
+    back = 0.0  # a group that both routers lead to: nobody comes from there to go there
     for q in range(h):
-        entering += inside[peer[i, r * h + q]]
+        k = peer[i, r * h + q]
+        entering += inside[k]
         leaving += inside[peer[i, s * h + q]]
-    return entering * leaving
+        for z in range(h):
+            if peer[i, s * h + z] == k:
+                back += inside[k] * inside[k]
+    return entering * leaving - back

@@ -25,8 +25,8 @@ def capacities(network: Network) -> Floats:
 def link_sizes(network: Network, nodes: int, jobs: int) -> dict[str, int]:
     """Return the sizes of what a state keeps about the links of a network that has any (``state.Sizes``)."""
     sizes = {"NB": network.routers, "NN": nodes, "NJ": jobs, "NG": network.groups, "NL": capacities(network).shape[1]}
-    gates = network.link_tables().gate.shape[0]
-    return sizes | {"NP": gates} if gates else sizes
+    groups, gates = network.link_tables().gate.shape
+    return sizes | {"NP": groups, "NQ": gates} if gates else sizes
 
 
 def lay_out_links(s: State, network: Network) -> None:

@@ -57,13 +57,17 @@ def _leave(s: State, j: int) -> None:
 
 @kernel
 def _look(s: State, j: int, i: int) -> None:
-    """Count a job's nodes on every router of a group, and in the groups that each router's global links lead to."""
+    """Count a job's nodes on every router of a group, and in the groups that each router's global links lead to.
+
+    What is beyond a link is counted whole, though it carries only its part of what goes there.
+    """
     size = s.net[0]
     a = s.net[1]
     owner = s.n_owner  # arrays in variables of their own: a store would make the loop look them up again
     counts = s.n_count
     beyond = s.n_beyond
     gate = s.n_gate
+    links = _links(s)
     group = s.n_group
     inside = s.n_in
     following = s.n_next
@@ -79,7 +83,8 @@ def _look(s: State, j: int, i: int) -> None:
     while x >= 0:
         k = group[x]
         if k != i:
-            beyond[gate[i, k]] += inside[x]
+            for link in range(k * links, (k + 1) * links):
+                beyond[gate[i, link]] += inside[x]
         x = following[x]
 
 
@@ -87,6 +92,12 @@ def _look(s: State, j: int, i: int) -> None:
 def _is_tree(s: State) -> bool:
     """Tell a tree, whose groups have ways up and down, from a dragonfly, whose groups lead to each other."""
     return s.n_gate.shape[0] == 0
+
+
+@kernel
+def _links(s: State) -> int:
+    """Return how many links a dragonfly has between any two groups."""
+    return s.n_gate.shape[1] // s.n_gate.shape[0]
 
 
 @kernel
@@ -130,11 +141,13 @@ def _load_group(s: State, j: int, x: int, sign: int) -> None:
     _look(s, j, i)
     count = s.n_count
     beyond = s.n_beyond
+    links = _links(s)
+    rate /= links  # each link has its part
     for r in range(a):
         here = count[r]
         out = beyond[r]
         for t in range(a):
-            pairs = here * (count[t] + beyond[t]) + out * count[t]  # own ones, out of the group, into it
+            pairs = here * (links * count[t] + beyond[t]) + out * count[t]  # own ones, out of the group, into it
             if pairs > 0 and t != r:
                 loads[i * a + r, t] += sign * _own(pairs, rate)
     gate = s.n_gate
@@ -146,7 +159,9 @@ def _load_group(s: State, j: int, x: int, sign: int) -> None:
     while y >= 0:
         k = group[y]
         if k != i:
-            loads[i * a + gate[i, k], far[i, k]] += sign * _own(mine * inside[y], rate)
+            own = sign * _own(mine * inside[y], rate)
+            for link in range(k * links, (k + 1) * links):
+                loads[i * a + gate[i, link], far[i, link]] += own
         y = following[y]
 
 
@@ -204,11 +219,13 @@ def _measure(s: State, j: int, x: int) -> None:
     count = s.n_count
     beyond = s.n_beyond
     inverse = 1.0 / room
+    links = _links(s)
+    rate /= links
     for r in range(a):
         here = count[r]
         out = beyond[r]
         for t in range(a):
-            pairs = here * (count[t] + beyond[t]) + out * count[t]
+            pairs = here * (links * count[t] + beyond[t]) + out * count[t]
             if pairs > 0 and t != r:
                 own = _own(pairs, rate)
                 load = loads[i * a + r, t]
@@ -225,9 +242,10 @@ def _measure(s: State, j: int, x: int) -> None:
         k = group[y]
         if k != i:
             own = _own(mine * inside[y], rate)
-            load = loads[i * a + gate[i, k], far[i, k]]
-            full = max(full, (load + own * more) * inverse)
-            met += own * min(1.0, (load - own) * inverse)
+            for link in range(k * links, (k + 1) * links):
+                load = loads[i * a + gate[i, link], far[i, link]]
+                full = max(full, (load + own * more) * inverse)
+                met += own * min(1.0, (load - own) * inverse)
         y = following[y]
     s.n_full[x] = full
     s.n_met[x] = met

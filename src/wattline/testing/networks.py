@@ -32,7 +32,8 @@ def check_text(network: Network) -> None:
     if from_entry(network_entry(network)) != network:
         raise CheckError(f"its text {network_text(network)!r} with its bandwidths is read as another network")
     parse_network(network.example)
-    for rest in ("", "0", "x", "-1", "x".join(["1"] * (len(network.sizes) + 1)), "x".join(["99999999"] * 9)):
+    too_many = "x".join(["1"] * (len(network.sizes) + len(network.further) + 1))
+    for rest in ("", "0", "x", "-1", too_many, "x".join(["99999999"] * 9)):
         _refuses(f"{network.kind}:{rest}")
     _refuses(f"{network_text(replace(network))}:nonsense")
     for name in network.bandwidths:
@@ -62,14 +63,19 @@ def check_sizes(network: Network) -> None:
 
 
 def check_distances(network: Network) -> None:
-    """Distances are whole, the same both ways, 0 on one router; those of all nodes have the mean that facts say."""
+    """Distances are whole where there is one way, the same both ways, 0 on one router; those of all nodes have the mean
+    that facts say.
+    """
     facts = network.facts()
     everybody = mean_links(network, np.arange(network.nodes))
     if not math.isclose(everybody, facts.mean_links, rel_tol=SLACK, abs_tol=SLACK):
         raise CheckError(f"nodes are {everybody:g} links apart in the mean, its facts say {facts.mean_links:g}")
+    gates = network.link_tables().gate
+    one_way = gates.size == 0 or gates.shape[1] == network.groups
     for pair in _pairs(network):
         far = mean_links(network, pair)
-        if far != mean_links(network, pair[::-1]) or far != round(far) or not 0 <= far <= facts.most_links:
+        odd = far != mean_links(network, pair[::-1]) or (one_way and far != round(far))
+        if odd or not 0 <= far <= facts.most_links:
             raise CheckError(f"nodes {pair[0]} and {pair[1]} are {far:g} links apart, at most {facts.most_links}")
         if network.router_of(int(pair[0])) == network.router_of(int(pair[1])) and far:
             raise CheckError(f"nodes {pair[0]} and {pair[1]} of one router are {far:g} links apart")
@@ -102,7 +108,7 @@ def check_links(network: Network) -> None:
     if tables.gate.size == 0:
         if room.shape[1] not in (2, 4):
             raise CheckError(f"a tree has 2 links a router (ways of its group) or 4 (its own too), not {room.shape[1]}")
-    elif tables.gate.shape != (groups, groups) or tables.far.shape != (groups, groups):
+    elif len(tables.gate) != groups or tables.gate.shape[1] % groups or tables.far.shape != tables.gate.shape:
         raise CheckError("its gates and far links are not tables over pairs of groups")
     if finite.size and not set(np.unique(finite)) <= set(tables.room_bytes_per_s):
         raise CheckError("its capacities are not those that the engine is told")

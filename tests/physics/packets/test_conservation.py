@@ -21,14 +21,17 @@ EVERYTHING = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("network", [SMALL, Dragonfly(2, 4, 5, links_per_pair=3)])
 @pytest.mark.parametrize("routing", ROUTINGS)
-def test_buffers_of_one_packet_do_not_deadlock(routing: str) -> None:
-    """All patterns at once, from all nodes, get through buffers that hold a single packet, under every routing."""
+def test_buffers_of_one_packet_do_not_deadlock(routing: str, network: Dragonfly) -> None:
+    """All patterns at once, from all nodes, get through buffers that hold a single packet, under every routing, with
+    one link between two groups or several.
+    """
     jobs = [
-        PacketJob(np.arange(72), pattern, seed=i, message_bytes=size, tasks_per_node=1)
+        PacketJob(np.arange(network.nodes), pattern, seed=i, message_bytes=size, tasks_per_node=1)
         for i, (pattern, size) in enumerate(EVERYTHING)
     ]
-    simulated = simulator(routing=routing, buffers=ONE_PACKET)
+    simulated = simulator(network, routing=routing, buffers=ONE_PACKET)
     result = simulated.run(jobs)
     assert result.packets_delivered == result.packets_made
     assert broken_laws(simulated.state, simulated.setting) == []
@@ -47,7 +50,7 @@ def test_overload_with_one_packet_buffers_keeps_flowing(routing: str, pattern: s
 
 @settings(max_examples=30, deadline=None)
 @given(
-    machine=st.sampled_from([(1, 2, 3), (2, 4, 9), (3, 2, 5), (2, 3, 1), (1, 1, 4)]),
+    machine=st.sampled_from([(1, 2, 3, 1), (2, 4, 9, 1), (3, 2, 5, 1), (2, 3, 1, 1), (1, 1, 4, 1), (2, 2, 4, 2)]),
     routing=st.sampled_from(ROUTINGS),
     crossbar=st.sampled_from([0.5, 1.0, 4.0]),
     buffer_bytes=st.sampled_from([1024, 2048, 14_000]),
@@ -60,7 +63,7 @@ def test_overload_with_one_packet_buffers_keeps_flowing(routing: str, pattern: s
     seed=st.integers(0, 1000),
 )
 def test_books_balance_at_any_stop(
-    machine: tuple[int, int, int],
+    machine: tuple[int, int, int, int],
     routing: str,
     crossbar: float,
     buffer_bytes: int,
@@ -71,7 +74,7 @@ def test_books_balance_at_any_stop(
     """Whenever a run is stopped, packets made are delivered or on their way, and credits and space add up to the
     buffers.
     """
-    network = Dragonfly(*machine)
+    network = Dragonfly(*machine[:3], links_per_pair=machine[3])
     simulated = simulator(network, routing=routing, crossbar=crossbar, buffers=Buffers(buffer_bytes, buffer_bytes))
     given_jobs = [
         PacketJob(

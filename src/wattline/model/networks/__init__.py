@@ -48,7 +48,8 @@ def parse_network(text: str, bandwidths: Mapping[str, float] | None = None) -> N
     found = find_network(kind)
     sizes, _, variant = rest.partition(":")
     numbers = re.findall(r"\d+", sizes)
-    if not re.fullmatch(r"\s*\d+(\s*[x×]\s*\d+)*\s*", sizes) or len(numbers) != len(found.sizes):
+    room = range(len(found.sizes), len(found.sizes) + len(found.further) + 1)
+    if not re.fullmatch(r"\s*\d+(\s*[x×]\s*\d+)*\s*", sizes) or len(numbers) not in room:
         raise InputError(f"a {kind} is written {found.form()}; got {shorten(text)}")
     if variant and not found.variants:
         raise InputError(_no_variant(text))

@@ -73,8 +73,9 @@ class LinkShares:
 class LinkTables:
     """What the engine keeps of links that slow jobs down.
 
-    ``room_bytes_per_s``: bandwidth of links inside groups and between them. ``gate[group, other]`` is the router of a
-    group (0 to a - 1) that leads to another group, ``far[group, other]`` its link there, as a column of ``LinkShares``.
+    ``room_bytes_per_s``: bandwidth of links inside groups and between them. With L links between any two groups,
+    ``gate[group, other L + l]`` is the router of a group (0 to a - 1) that has link l to another group,
+    ``far[group, other L + l]`` that link, as a column of ``LinkShares``; each carries an L-th of what goes there.
     Without gates the links are those of a tree.
     """
 
@@ -91,6 +92,8 @@ class Network(ABC):
     """The word before the colon of its text; its file has the same name, with underscores."""
     sizes: ClassVar[tuple[tuple[str, str], ...]]
     """The numbers of its text: a word for each, and what it counts."""
+    further: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Numbers that may follow these; each is 1 where it is left out."""
     variants: ClassVar[tuple[str, ...]] = ()
     """Words that may follow a second colon; the first is meant where there is none."""
     bandwidths: ClassVar[tuple[str, ...]] = ()
@@ -133,7 +136,7 @@ class Network(ABC):
 
     @classmethod
     def of(cls, sizes: Sequence[int], variant: str, bandwidths: Mapping[str, float]) -> Self:
-        """Return the network that the parts of a text mean."""
+        """Return the network that the parts of a text mean; ``sizes`` has the further ones that are given, too."""
         del variant
         given: dict[str, Any] = dict(bandwidths)
         return cls(*sizes, **given)
@@ -152,7 +155,8 @@ class Network(ABC):
     def form(cls) -> str:
         """Return how its text is written."""
         words = "x".join(name.upper() for name, _ in cls.sizes)
-        told = ", ".join(about for _, about in cls.sizes if about)
+        words += "".join(f"[x{name.upper()}]" for name, _ in cls.further)
+        told = ", ".join(about for _, about in (*cls.sizes, *cls.further) if about)
         return f"{cls.kind}:{words}" + (f" ({told})" if told else "")
 
     @classmethod
@@ -160,7 +164,8 @@ class Network(ABC):
         """Return an example of its text and what its parts mean, for documentation."""
         told = ", ".join(about for _, about in cls.sizes if about)
         more = " or ".join(f"`:{word}`" for word in cls.variants[1:])
-        inside = "; ".join(part for part in (told, f"{more} may follow" if more else "") if part)
+        further = "".join(f"`x{name.upper()}` may follow: {about}" for name, about in cls.further)
+        inside = "; ".join(part for part in (told, further, f"{more} may follow" if more else "") if part)
         return f"`{cls.example}`" + (f" ({inside})" if inside else "")
 
     # -- its links

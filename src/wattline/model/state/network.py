@@ -47,9 +47,15 @@ class NetworkFields:
         Floats, Field("2", "B/s", "bandwidth of links inside and between groups (or up and down)", fixed=True)
     ]
     n_gate: Annotated[
-        Ints, Field("NP,NP", "", "router of a group (0 to a - 1) that leads to another group", fixed=True)
+        Ints,
+        Field(
+            "NP,NQ",
+            "",
+            "router of a group (0 to a - 1) that leads to another group; a column for each link of each group",
+            fixed=True,
+        ),
     ]
-    n_far: Annotated[Ints, Field("NP,NP", "", "its link there, as a column of n_load", fixed=True)]
+    n_far: Annotated[Ints, Field("NP,NQ", "", "its link there, as a column of n_load", fixed=True)]
     n_load: Annotated[Ints, Field("NB,NL", "B/s", "load of a router's links, in the order of link_loads")]
     n_dirty: Annotated[Ints, Field("1", "", "1: loads have changed since speeds were settled")]
     n_changed: Annotated[Ints, Field("NG", "", "1: in this group")]

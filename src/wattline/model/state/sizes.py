@@ -42,6 +42,7 @@ class Sizes:
     NN: int = 0  # nodes of them
     NJ: int = 0  # jobs on them: all
     NP: int = 0  # groups that are linked one to one: those of a dragonfly
+    NQ: int = 0  # links that lead to them, to each group as many
     NL: int = 0  # links of a router
     RP: int = 0  # responses to caps that are not the linear rule
     RQ: int = 0  # their points

@@ -24,8 +24,9 @@ O_OUT, O_SPACE, O_CREDIT, O_NIC, O_TASK, O_PACKET = 12, 13, 14, 15, 16, 17
 O_OPEN, O_PATTERN, O_GAP_PS, O_FLITS, O_SHIFT, O_FROM_PS = 18, 19, 20, 21, 22, 23
 """Open loop: whether, pattern, mean time between packets of a node, their length, nodes of a group and groups to the
 destination (packed), when measuring begins."""
-O_GROUPS, O_WITHIN, O_OUTPUT_FLITS, O_BUCKET = 24, 25, 26, 27
-"""Groups, routers of a group, flits an output lane holds, bits of time within a bucket of the wheel."""
+O_GROUPS, O_WITHIN, O_OUTPUT_FLITS, O_BUCKET, O_LINKS = 24, 25, 26, 27, 28
+"""Groups, routers of a group, flits an output lane holds, bits of time within a bucket of the wheel, links between two
+groups."""
 
 UNIFORM, ADVERSARIAL = 0, 1
 

@@ -51,7 +51,8 @@ def sizes(setting: Setting, **room: int) -> dict[str, int]:
         "L": lanes,
         "N": w.node_router.size,
         "R": w.group.size,
-        "G": w.toward.shape[1],
+        "G": w.own.shape[1],
+        "H": w.toward.shape[1],
         "A": w.beside.shape[1],
         "B": 1 << (REACH_BITS - bucket_bits(w.node_router.size)),
         "Q": lanes * ring_size(setting),
@@ -72,7 +73,7 @@ def make_state(setting: Setting, room: dict[str, int]) -> NetState:
         link + round(latencies.input_s * PS_PER_S) + round(latencies.output_s * PS_PER_S) + setting.crossbar_ps
     )
     s.node_router[:], s.group[:], s.within[:] = w.node_router, w.group, w.within
-    s.toward[:], s.beside[:], s.gateway[:] = w.toward, w.beside, w.gateway
+    s.toward[:], s.beside[:], s.own[:] = w.toward, w.beside, w.own
     _set_options(s, setting)
     return s
 
@@ -93,7 +94,8 @@ def _set_options(s: NetState, setting: Setting) -> None:
     option[c.O_NIC] = option[c.O_CREDIT] + lanes
     option[c.O_TASK] = option[c.O_NIC] + w.node_router.size
     option[c.O_PACKET] = option[c.O_TASK] + s.tk_node.size
-    option[c.O_GROUPS], option[c.O_WITHIN] = w.toward.shape[1], w.beside.shape[1]
+    option[c.O_GROUPS], option[c.O_WITHIN] = w.own.shape[1], w.beside.shape[1]
+    option[c.O_LINKS] = w.toward.shape[1] // w.own.shape[1]
     option[c.O_BUCKET] = bucket_bits(w.node_router.size)
     option[c.O_OUTPUT_FLITS] = setting.buffers.output_bytes // c.FLIT_BYTES
 

@@ -86,8 +86,11 @@ def _walk(
     beside: Ints,
     crossings: Floats,
     to_group: int,
+    links: int,
+    link: int,
 ) -> int:
-    """Add a flow to every channel from a router to another, or to the first one reached in a group.
+    """Add a flow to every channel from a router to another, or to the first one reached in a group, by one of the links
+    between two groups.
 
     Return where it ends.
     """
@@ -96,13 +99,13 @@ def _walk(
         if to_group >= 0:
             if group[here] == to_group:
                 return here
-            port = toward[here, to_group]
+            port = toward[here, to_group * links + link]
         elif here == target:
             return here
         elif group[here] == group[target]:
             port = beside[here, within[target]]
         else:
-            port = toward[here, group[target]]
+            port = toward[here, group[target] * links + link]
         crossings[port] += amount
         here = router[peer[port]]
 
@@ -120,8 +123,10 @@ def _add_routes(
     inside: bool,
     crossings: Floats,
 ) -> None:
-    """Add all flows, each split equally over its detours."""
-    routers, groups, size = traffic.shape[0], toward.shape[1], beside.shape[1]
+    """Add all flows, each split equally over its detours and the links between two groups."""
+    routers, size = traffic.shape[0], beside.shape[1]
+    groups = routers // size
+    links = toward.shape[1] // groups
     for a in range(routers):
         for b in range(routers):
             amount = traffic[a, b]
@@ -131,16 +136,24 @@ def _add_routes(
                 for mid in range(groups):
                     if mid != group[a] and mid != group[b]:
                         part = amount / (groups - 2)
-                        between = _walk(a, -1, part, peer, router, group, within, toward, beside, crossings, mid)
-                        _walk(between, b, part, peer, router, group, within, toward, beside, crossings, -1)
+                        for one in range(links):
+                            by = part / links
+                            at = _walk(
+                                a, -1, by, peer, router, group, within, toward, beside, crossings, mid, links, one
+                            )
+                            by /= links
+                            for two in range(links):
+                                _walk(at, b, by, peer, router, group, within, toward, beside, crossings, -1, links, two)
             elif valiant and inside and group[a] == group[b] and size > 2:
                 for mid in range(group[a] * size, group[a] * size + size):
                     if mid != a and mid != b:
                         part = amount / (size - 2)
-                        _walk(a, mid, part, peer, router, group, within, toward, beside, crossings, -1)
-                        _walk(mid, b, part, peer, router, group, within, toward, beside, crossings, -1)
+                        _walk(a, mid, part, peer, router, group, within, toward, beside, crossings, -1, links, 0)
+                        _walk(mid, b, part, peer, router, group, within, toward, beside, crossings, -1, links, 0)
             else:
-                _walk(a, b, amount, peer, router, group, within, toward, beside, crossings, -1)
+                for one in range(links):
+                    by = amount / links
+                    _walk(a, b, by, peer, router, group, within, toward, beside, crossings, -1, links, one)
 
 
 def local_and_global(loads: ChannelLoads) -> tuple[float, float]:

@@ -2,6 +2,8 @@
 
 The channel is the number of global links crossed (plus one behind the detour router of a route inside a group). Local
 links of channel c lead to global links of channel c, those to local links of channel c + 1: no cycle, so no deadlock.
+Where two groups share several links, a packet that is to leave a group takes any of them, drawn at the first router
+that it comes to; whoever arrives over a local link is at the router that has it.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from wattline.physics.packets.codes import (
     MINIMAL,
     O_GROUPS,
     O_INSIDE,
+    O_LINKS,
     O_OUTPUT_FLITS,
     O_ROUTER_PORTS,
     O_ROUTING,
@@ -83,8 +86,29 @@ def _draw(s: NetState) -> int:
     return s.word[drawn & 3]
 
 
+@kernel
+def _toward(s: NetState, router: int, group: int, link: int) -> int:
+    """Return the port towards a group by one of the links there (-1: by the router's own)."""
+    if link < 0:
+        return s.own[router, group]
+    return s.toward[router, group * s.option[O_LINKS] + link]
+
+
+@kernel
+def _link(s: NetState, kind: int, router: int, target: int) -> int:
+    """Return by which link a packet that arrived over a port of a kind leaves the group (-1: by the router's own)."""
+    links = s.option[O_LINKS]
+    if links == 1:
+        return 0
+    if kind == LOCAL:
+        return -1
+    if s.group[router] == s.group[target]:
+        return 0
+    return (_draw(s) * links) >> 32
+
+
 @outlined
-def choose_detour(s: NetState, router: int, target: int, now: int) -> int:
+def choose_detour(s: NetState, router: int, target: int, now: int, link: int) -> int:
     """Return the detour of a packet at its first router: a group, groups + a router, -1, or -2 - what UGAL turned
     down.
     """
@@ -104,7 +128,8 @@ def choose_detour(s: NetState, router: int, target: int, now: int) -> int:
             return detour
         return -1
     detour = _other(draw, groups, here, there)
-    if routing == VALIANT or _detour_is_better(s, s.toward[router, there], s.toward[router, detour], draw, now):
+    straight = _toward(s, router, there, link)
+    if routing == VALIANT or _detour_is_better(s, straight, _toward(s, router, detour, link), draw, now):
         return detour
     return -2 - detour if routing == UGAL else -1
 
@@ -117,20 +142,20 @@ def _judge_again(s: NetState, packet: int, router: int, target: int, now: int) -
     here, there = s.group[router], s.group[target]
     if here == there or detour >= s.option[O_GROUPS]:
         return mid
-    if s.gateway[here, there] != router or s.gateway[here, detour] != router:
+    if s.own[router, there] < 0 or s.own[router, detour] < 0:
         return mid
     coin = _draw(s)
-    if _detour_is_better(s, s.toward[router, there], s.toward[router, detour], coin, now):
+    if _detour_is_better(s, s.own[router, there], s.own[router, detour], coin, now):
         return detour
     return -2 - detour
 
 
 @kernel
-def _detour(s: NetState, packet: int, lane: int, router: int, target: int, now: int) -> int:
+def _detour(s: NetState, packet: int, lane: int, router: int, target: int, now: int, link: int) -> int:
     """Return where the packet has to go first, if anywhere, choosing at its first router."""
     kind = s.kind[lane >> LANE_BITS]
     if kind == HOST:
-        s.pk_mid[packet] = choose_detour(s, router, target, now)
+        s.pk_mid[packet] = choose_detour(s, router, target, now, link)
     elif kind == LOCAL and lane & LANE_MASK == 0 and s.option[O_ROUTING] == UGAL and s.pk_mid[packet] != -1:
         s.pk_mid[packet] = _judge_again(s, packet, router, target, now)
     return s.pk_mid[packet]
@@ -148,8 +173,9 @@ def route(s: NetState, packet: int, lane: int, now: int) -> int:
     target = s.node_router[node]
     if router == target:
         return (s.peer[s.option[O_ROUTER_PORTS] + node] << LANE_BITS) + channel
+    link = _link(s, s.kind[port], router, target)
     if s.option[O_ROUTING] != MINIMAL:
-        mid = _detour(s, packet, lane, router, target, now)
+        mid = _detour(s, packet, lane, router, target, now, link)
         groups = s.option[O_GROUPS]
         if mid >= groups:
             if mid - groups != router:
@@ -158,9 +184,9 @@ def route(s: NetState, packet: int, lane: int, now: int) -> int:
             channel += 1
         elif mid >= 0:
             if mid != s.group[router]:
-                return (s.toward[router, mid] << LANE_BITS) + channel
+                return (_toward(s, router, mid, link) << LANE_BITS) + channel
             s.pk_mid[packet] = -1
     there = s.group[target]
     if s.group[router] == there:
         return (s.beside[router, s.within[target]] << LANE_BITS) + channel
-    return (s.toward[router, there] << LANE_BITS) + channel
+    return (_toward(s, router, there, link) << LANE_BITS) + channel

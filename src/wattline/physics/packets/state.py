@@ -138,9 +138,11 @@ class NetState(Record):
     node_router: Annotated[_I, Field("N", "", "router of a node", fixed=True)]
     group: Annotated[_I, Field("R", "", "group of a router", fixed=True)]
     within: Annotated[_I, Field("R", "", "number of a router inside its group", fixed=True)]
-    toward: Annotated[_I, Field("R,G", "", "port of a router that leads towards a group", fixed=True)]
+    toward: Annotated[
+        _I, Field("R,H", "", "port of a router that leads towards a group, by each of the links there", fixed=True)
+    ]
     beside: Annotated[_I, Field("R,A", "", "port of a router that leads to another of its group", fixed=True)]
-    gateway: Annotated[_I, Field("G,G", "", "router of a group with the link to another", fixed=True)]
+    own: Annotated[_I, Field("R,G", "", "a router's own global port to a group (-1: it has none)", fixed=True)]
 
     # -- jobs, tasks, programs
     jb_first: Annotated[_I, Field("J", "", "first phase", block="job")]

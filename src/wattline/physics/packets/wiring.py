@@ -72,7 +72,7 @@ class Wiring:
     within: Ints
     toward: Ints
     beside: Ints
-    gateway: Ints
+    own: Ints
 
     @property
     def ports(self) -> int:
@@ -95,7 +95,7 @@ def flit_time_ps(bps: float) -> int:
 
 def wire(network: Dragonfly) -> Wiring:
     """Lay out the ports of a dragonfly: of a router its nodes, then the routers of its group, then its global links."""
-    p, a, h, g = network.nodes_per_router, network.routers_per_group, network.links_per_router, network.groups
+    p, a, h = network.nodes_per_router, network.routers_per_group, network.links_per_router
     size = p + a - 1 + h
     routers, nodes = network.routers, network.nodes
     router = np.arange(routers)
@@ -130,19 +130,22 @@ def wire(network: Dragonfly) -> Wiring:
         within=within,
         toward=_toward(network, beside, size),
         beside=beside,
-        gateway=network.gateway if g > 1 else np.full((1, 1), -1, dtype=np.int64),
+        own=np.where(network.global_port < 0, -1, router[:, None] * size + p + a - 1 + network.global_port),
     )
 
 
 def _toward(network: Dragonfly, beside: Ints, size: int) -> Ints:
-    """Return ``[router, group] -> port``: its own global port there, or the local one to the router that has it."""
+    """Return ``[router, group × links + link] -> port``: its own global port that is this link to the group, or the
+    local one to the router that has it.
+    """
     p, a = network.nodes_per_router, network.routers_per_group
     routers, g = network.routers, network.groups
-    toward = np.full((routers, g), -1, dtype=np.int64)
+    toward = np.full((routers, g * network.links_per_pair), -1, dtype=np.int64)
     if g == 1:
         return toward
-    own = network.global_port
     router = np.arange(routers)[:, None]
-    gateway = network.gateway[router // a, np.arange(g)]
+    gateway = np.repeat(network.gateways.reshape(g, -1), a, axis=0)
+    port = np.repeat(network.link_ports.reshape(g, -1), a, axis=0)
     local = np.take_along_axis(beside, np.where(gateway < 0, 0, gateway % a), axis=1)
-    return np.where(gateway < 0, -1, np.where(own >= 0, router * size + p + a - 1 + own, local))
+    mine = router * size + p + a - 1 + port % network.links_per_router
+    return np.where(gateway < 0, -1, np.where(gateway == router, mine, local))

@@ -173,6 +173,7 @@ def _grow(s: State, d: Desk) -> int:
     """
     a = s.net[1]
     g = d.group_free.shape[0]
+    links = s.n_gate.shape[1] // s.n_gate.shape[0]
     some = 0
     for i in range(g):
         carried = 0.0
@@ -190,9 +191,13 @@ def _grow(s: State, d: Desk) -> int:
         d.key[best] = -1.0
         for i in range(g):
             if d.key[i] >= 0.0:
-                there = s.n_load[best * a + s.n_gate[best, i], s.n_far[best, i]]
-                back = s.n_load[i * a + s.n_gate[i, best], s.n_far[i, best]]
-                d.key[i] += (there + back) / s.n_room[1]
+                both = 0  # ways, over all links between the two groups
+                for link in range(links):
+                    there = i * links + link
+                    back = best * links + link
+                    both += s.n_load[best * a + s.n_gate[best, there], s.n_far[best, there]]
+                    both += s.n_load[i * a + s.n_gate[i, back], s.n_far[i, back]]
+                d.key[i] += both / (s.n_room[1] * links)
     return some
 
 

@@ -68,6 +68,8 @@ def cost_on_links(s: State, j: int, take: Any, picked: Any, inside: Any, beyond:
         return _weigh_tree(s, j, take, picked, inside, k)
     a = s.net[1]
     rate = s.traffic[j] / (s.nodes[j] - 1.0)  # from one of its nodes to another
+    links = s.n_gate.shape[1] // s.n_gate.shape[0]  # between any two groups, each with its part
+    part = 1.0 / links
     peak = 1.0 / s.comm[j]
     near = 1.0 / s.n_room[0]
     far = 1.0 / s.n_room[1]
@@ -83,13 +85,14 @@ def cost_on_links(s: State, j: int, take: Any, picked: Any, inside: Any, beyond:
         for u in range(k):
             v = int(picked[u])
             if u != m and inside[v] > 0.0:
-                gate = s.n_gate[i, v]
-                beyond[gate] += inside[v]
-                own = inside[i] * inside[v] * rate
-                load = s.n_load[i * a + gate, s.n_far[i, v]]
-                waits += own * (2.0 * load + own) * far
-                sent += own
-                full = max(full, (load + own * peak) * far)
+                own = inside[i] * inside[v] * rate * part
+                for link in range(v * links, (v + 1) * links):
+                    gate = s.n_gate[i, link]
+                    beyond[gate] += inside[v] * part
+                    load = s.n_load[i * a + gate, s.n_far[i, link]]
+                    waits += own * (2.0 * load + own) * far
+                    sent += own
+                    full = max(full, (load + own * peak) * far)
         for r in range(a):
             here = take[i * a + r]
             out = beyond[r]

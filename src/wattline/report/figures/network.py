@@ -165,7 +165,8 @@ def _circle(network: Dragonfly) -> _Layout:
     middle = angle.reshape(-1, a).mean(axis=1)
     labels = np.column_stack([np.cos(middle), np.sin(middle)]) * (1 + gap * (p + 1.1))
     upper = [(i, j) for i in range(network.groups) for j in range(i + 1, network.groups)]
-    ends = np.array([[network.gateway[i, j], network.gateway[j, i]] for i, j in upper], dtype=np.int64).reshape(-1, 2)
+    both = [np.stack([network.gateways[i, j], network.gateways[j, i]], axis=1) for i, j in upper]
+    ends = np.array(both, dtype=np.int64).reshape(-1, 2)
     what = (
         "Groups stand round the circle, the routers of a group (linked all to all) side by side, nodes outside, "
         "global links inside."
