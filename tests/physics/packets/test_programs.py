@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from packets.machines import SMALL, listed, simulator
 from wattline.errors import StuckError
 from wattline.physics.packets.jobs import PATTERNS, Communicate, Compute, PacketJob, Wait
-from wattline.physics.packets.patterns import ROUNDS, most_cubic, most_square
+from wattline.physics.packets.patterns import ROUNDS, most_cubic, most_square, most_tesseract
 from wattline.physics.packets.programs import program_of
 
 PACKET_S = 1024 / 1e9
@@ -40,6 +40,7 @@ def _expected(pattern: str, n: int) -> int:
         "halo2d": _grid_messages((rows, columns), 0),
         "halo3d": _grid_messages(most_cubic(n), 0),
         "halo3d26": _grid_messages(most_cubic(n), 1),
+        "halo4d": _grid_messages(most_tesseract(n), 0),
         "allreduce": power * (power.bit_length() - 1) + 2 * (n - power),
         "barrier": n * (n - 1).bit_length(),
         "random-ring": 0 if n == 1 else 2 if n == 2 else 2 * n,

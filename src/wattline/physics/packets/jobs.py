@@ -19,6 +19,7 @@ PATTERNS = (
     "halo2d",
     "halo3d",
     "halo3d26",
+    "halo4d",
     "allreduce",
     "barrier",
     "random-ring",

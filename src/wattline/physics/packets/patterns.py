@@ -39,6 +39,19 @@ def most_cubic(n: int) -> tuple[int, int, int]:
     return found
 
 
+def most_tesseract(n: int) -> tuple[int, ...]:
+    """Return the four factors of n with the least sum, in ascending order.
+
+    >>> most_tesseract(128), most_tesseract(34)
+    ((2, 4, 4, 4), (1, 1, 2, 17))
+    """
+    found: tuple[int, ...] = (1, *most_cubic(n))
+    for low in range(2, round(n**0.25) + 1):
+        if n % low == 0:
+            found = min(found, tuple(sorted((low, *most_cubic(n // low)))), key=sum)
+    return found
+
+
 def _ints(values: list[int]) -> Ints:
     return np.array(values, dtype=np.int64)
 
@@ -94,6 +107,13 @@ def _halo3d26(n: int, step: Communicate) -> Iterator[Pairs]:
     yield _joined([_grid_pairs(shape, move, periodic=step.periodic) for move in moves])
 
 
+def _halo4d(n: int, step: Communicate) -> Iterator[Pairs]:
+    """Neighbours along four axes, posted at once."""
+    shape = most_tesseract(n)
+    moves = [tuple(sign * (i == axis) for i in range(4)) for axis in range(4) for sign in (-1, 1)]
+    yield _joined([_grid_pairs(shape, move, periodic=step.periodic) for move in moves])
+
+
 def _allreduce(n: int, _step: Communicate) -> Iterator[Pairs]:
     """Recursive doubling; with n no power of two, the first ranks fold in pairs before and unfold after."""
     power = 1 << (n.bit_length() - 1)
@@ -135,6 +155,7 @@ ROUNDS: dict[str, Callable[[int, Communicate], Iterator[Pairs]]] = {
     "halo2d": _halo2d,
     "halo3d": _halo3d,
     "halo3d26": _halo3d26,
+    "halo4d": _halo4d,
     "allreduce": _allreduce,
     "barrier": _barrier,
     "random-ring": _random_ring,
