@@ -8,13 +8,29 @@ import numpy as np
 import pytest
 
 from wattline.physics.packets.simulator import Simulator
-from wattline.systems.nedd.apps import APPLICATIONS, SENSITIVE, stand_in
-from wattline.systems.nedd.cases import Task, gpcnet, layout_of, program, simulator
+from wattline.systems.nedd.apps import APPLICATIONS, READINGS, SENSITIVE, reduce_steps, stand_in
+from wattline.systems.nedd.cases import (
+    CORI,
+    GROUP,
+    MACHINES,
+    SINGLE,
+    Scale,
+    Study,
+    Task,
+    given,
+    gpcnet,
+    layout_of,
+    others_of,
+    program,
+    simulator,
+)
+from wattline.systems.nedd.claims import judged
 from wattline.systems.nedd.experiments import available
 from wattline.systems.nedd.page import reproduce
+from wattline.systems.nedd.study import tasks_of
 from wattline.systems.reproduction import Reproduction
 
-MACHINE = "272 nodes"
+MACHINE = CORI
 
 
 @pytest.fixture(scope="module")
@@ -27,18 +43,21 @@ def test_the_quick_one_says_what_it_found(found: Reproduction) -> None:
     """Sensitive codes suffer beside a congestor, the more so on its routers; HPCG does not; quiet routers are better
     than busy ones.
     """
-    by = {claim.short.removeprefix(f"{MACHINE}: "): claim for claim in found.claims}
-    for short in ("Graph500, HPCG < 10 %", "sharing routers is worse than sharing links", "HPCG indifferent (< 3 %)"):
+    by = {claim.short: claim for claim in found.claims}
+    assert len(by) == len(found.claims) == len({claim.statement for claim in found.claims}), "a statement is told twice"
+    for short in ("Graph500, HPCG < 10 %", "sharing routers is worse than sharing links"):
         assert by[short].holds, by[short].ours
+    assert by["ptile stalls against it"].verdict == "untestable"
+    assert all(claim.holds or len(claim.because) > 10 for claim in found.claims)
     placed = found.numbers["placed"][MACHINE]["crossbar 4"]["miniMD"]["scattered"]
-    assert placed["Low-Traffic"]["mean"] < 0.9 * placed["High-Traffic"]["mean"]
+    assert placed["Low-Traffic"]["mean"] < 0.95 * placed["High-Traffic"]["mean"]
     assert (
         placed["Low-Traffic: shared"]["mean"]
         < placed["Random: shared"]["mean"]
         < placed["High-Traffic: shared"]["mean"]
     )
     times = found.numbers["settings"][MACHINE]["crossbar 4"]["LAMMPS"]["scattered"]
-    assert times["IV spaced + congestor: time"]["mean"] > 5 * times["II spaced: time"]["mean"]
+    assert times["IV spaced + congestor: time"]["mean"] > 3 * times["II spaced: time"]["mean"]
     strength = found.numbers["strength"][MACHINE]["crossbar 4"]
     impact = {name: strength[name]["scattered"]["latency"]["mean"] for name in strength}
     assert (
@@ -65,11 +84,62 @@ def test_stand_ins_spend_their_time_as_published(name: str) -> None:
     assert made.time_s(run.jobs[0]) == pytest.approx(made.iteration_s, rel=0.12)
 
 
-def test_collectives_wait_for_the_slowest() -> None:
-    """Of LAMMPS's collectives all is network, of QMCPACK's rare ones a small part."""
-    lammps, qmcpack = APPLICATIONS["LAMMPS"], APPLICATIONS["QMCPACK"]
-    assert lammps.network_collective == pytest.approx(lammps.profile.allreduce, rel=0.01)
-    assert qmcpack.network_collective < 0.3 * qmcpack.profile.allreduce
+def test_time_of_collectives_that_is_the_networks() -> None:
+    """Of LAMMPS's collectives all is network, of Graph500's rare small ones a little, of QMCPACK's long ones all."""
+    lammps, graph, qmcpack = (APPLICATIONS[name] for name in ("LAMMPS", "Graph500", "QMCPACK"))
+    assert lammps.collective == pytest.approx(lammps.profile.allreduce, rel=0.01)
+    assert graph.collective == pytest.approx(7251 * 0.254 * 15 / 125_170 / 122)
+    assert qmcpack.collective == qmcpack.profile.allreduce + qmcpack.profile.broadcast
+    assert READINGS["Graph500, all in the network"].collective == pytest.approx(0.025)
+    assert READINGS["QMCPACK, by calls"].collective < 0.1 * qmcpack.collective
+
+
+@pytest.mark.parametrize("tasks", [2, 8, 11, 80])
+def test_long_allreduces_halve_and_gather(tasks: int) -> None:
+    """Every task but those that are folded gets all other parts once and sends less than twice the vector; with 8
+    tasks these are halves, quarters, eighths and back.
+    """
+    rounds = [np.asarray(x) for x in reduce_steps(8192, tasks).rounds]
+    power = 1 << (tasks.bit_length() - 1)
+    assert len(rounds) == 2 * (power.bit_length() - 1) + (2 if tasks > power else 0)
+    inner = rounds[1:-1] if tasks > power else rounds
+    sizes = [int(x[0, 2]) for x in inner]
+    assert sizes == sizes[::-1]
+    assert sum(sizes) == 2 * (8192 - 8192 // power)
+    for x in rounds:
+        assert len(set(x[:, 0])) == len(set(x[:, 1])) == len(x)
+        assert x[:, :2].max() < tasks
+    if tasks == 8:
+        assert sizes == [4096, 2048, 1024, 1024, 2048, 4096]
+        assert rounds[0][:, 1].tolist() == [4, 5, 6, 7, 0, 1, 2, 3]
+
+
+def test_others_have_the_nodes_that_were_not_given() -> None:
+    """On the machine that is shared, three jobs of 40 nodes, each in several groups, run on all nodes but those of the
+    experiment, which are 40 neighbours in each group; nobody else is on the other machines.
+    """
+    network = MACHINES[CORI].network
+    nodes, others = given(CORI, 3), others_of(CORI, 4.0, 3)
+    assert [job.placed.size for job in others] == [40, 40, 40]
+    assert set(nodes) | {int(n) for job in others for n in job.placed} == set(range(network.nodes))
+    assert np.bincount(network.group_of(nodes)).tolist() == [40] * 5
+    assert all(len(set(network.group_of(job.placed))) > 1 and job.background for job in others)
+    assert len({job.name for job in others}) == 3
+    assert others_of(SINGLE, 4.0, 3) == []
+    assert given(SINGLE, 3).tolist() == list(range(272))
+
+
+def test_statements_are_judged_once() -> None:
+    """One machine and speed decide; what the others say stands beside it, and what was not tried there is left out."""
+    scale = Scale(machines=(CORI, SINGLE, GROUP), crossbars=(4.0, 1.0))
+    asked = {(CORI, 4.0): True, (CORI, 1.0): False, (SINGLE, 4.0): True}
+    claim = judged(Study(scale), "Fig. 1", "a", "b", lambda case: (f"at {case[1]:g}", asked[case]))
+    assert claim.ours == "at 4 (also 272 nodes, crossbar 4 | not 320 nodes, crossbar 1)"
+    assert claim.holds
+    by = {(task.machine, task.crossbar, task.kind) for task in tasks_of(scale)}
+    assert (CORI, 4.0, "order") in by
+    assert (SINGLE, 4.0, "order") not in by
+    assert (SINGLE, 1.0, "settings") not in by
 
 
 def test_stand_ins_fit_the_machine_they_are_made_for() -> None:
@@ -86,7 +156,7 @@ def test_the_four_settings(rotation: int) -> None:
     ones do not.
     """
     for setting in range(4):
-        own, others = layout_of(setting, rotation, 10)
+        own, others = layout_of(setting, rotation, 10)  # of a machine whose nodes are all given
         assert len(set(own)) == len(set(others)) == 64
         assert not set(own) & set(others)
         assert max(*own, *others) < 192

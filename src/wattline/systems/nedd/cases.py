@@ -12,14 +12,31 @@ import numpy as np
 from wattline.arrays import Floats, Ints
 from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.jobs import Communicate, PacketJob
-from wattline.systems.nedd.apps import APPLICATIONS, NEDD_APPLICATIONS, StandIn, stand_in
+from wattline.systems.nedd.apps import APPLICATIONS, NEDD_APPLICATIONS, READINGS, StandIn, stand_in
 
 if TYPE_CHECKING:
     from wattline.physics.packets.simulator import Simulator
 
-MACHINES = {"272 nodes": (4, 4, 17), "one group of 384": (4, 96, 1)}
-"""The dragonfly of small groups that Level-Spread was studied on, and one group of the size of Cori's: 96 routers, all
-linked.
+
+@dataclass(frozen=True)
+class Machine:
+    """A dragonfly, and whether other users are on it."""
+
+    network: Dragonfly
+    shared: bool = False
+
+
+CORI, ALONE_ON_IT, SINGLE, GROUP = "320 nodes", "320 nodes, nobody else", "272 nodes", "one group of 384"
+MACHINES = {
+    CORI: Machine(Dragonfly(4, 16, 5, links_per_pair=8), shared=True),
+    ALONE_ON_IT: Machine(Dragonfly(4, 16, 5, links_per_pair=8)),
+    SINGLE: Machine(Dragonfly(4, 4, 17)),
+    GROUP: Machine(Dragonfly(4, 96, 1)),
+}
+"""What the text measured on, in small: several links between two groups, others' traffic; statements are judged there.
+
+Beside it the same without the others; the machine that Level-Spread was studied on, with a single link between two
+groups; and one group of the size of Cori's, 96 routers, all linked.
 """
 ROUTING = "adaptive-local"
 SETTINGS = ("I continuous", "II spaced", "III continuous + congestor", "IV spaced + congestor")
@@ -51,6 +68,10 @@ SPAN, SIZE, CONGESTOR, SMALL = 192, 64, 64, 32
 """Nodes of settings I to IV, of the application there and of the congestor; of the application in the NeDD study."""
 BLOCK, BLOCKS = 40, 5
 """The NeDD study has five sets of 40 neighbouring nodes."""
+OTHERS = 3
+"""Jobs of other users on a machine that is shared: of equal size on all other nodes, in the order of their numbers, so
+that each spans groups; which of the eight applications they run is drawn.
+"""
 ROOTS, GET_BYTES, CANARY = 32, 65_536, 0.2
 """Ranks that the congestor reads from, bytes of a read, part of its nodes that run the canary."""
 WARM_S, LAST_S, WINDOW_S, STEP_S = 2e-4, 5e-4, 4e-4, 1e-4
@@ -77,7 +98,7 @@ class Scale:
     """How much is done."""
 
     machines: tuple[str, ...] = tuple(MACHINES)
-    crossbars: tuple[float, ...] = (1.0, 4.0)
+    crossbars: tuple[float, ...] = (4.0, 1.0)
     rotations: int = 10
     seeds: int = 10
     trials: int = 3
@@ -85,13 +106,39 @@ class Scale:
     placed: tuple[str, ...] = NEDD_APPLICATIONS
     sizes: tuple[int, ...] = SIZES
     layouts: tuple[str, ...] = LAYOUTS
+    strengths: tuple[str, ...] = tuple(STRENGTHS)
+    readings: tuple[str, ...] = tuple(READINGS)
+    beside: int = 3
+    """Rotations and seeds on all machines but the first, and at all crossbar speeds but the first."""
 
     @classmethod
     def quick(cls) -> Scale:
         """Return a version that takes seconds."""
         return cls(
-            ("272 nodes",), (4.0,), 2, 4, 1, ("HPCG", "LAMMPS", "miniMD"), ("miniMD", "HPCG"), (32, 128), ("scattered",)
+            (CORI,),
+            (4.0,),
+            2,
+            3,
+            1,
+            ("HPCG", "LAMMPS", "miniMD"),
+            ("miniMD", "HPCG"),
+            (32, 128),
+            LAYOUTS[:1],
+            ("read from 1 task", CHOSEN),
+            (),
         )
+
+    def speeds(self, machine: str) -> tuple[float, ...]:
+        """Return the crossbar speeds that are tried on a machine: all on the first one, the first on the others."""
+        return self.crossbars if machine == self.machines[0] else self.crossbars[:1]
+
+    def is_main(self, machine: str, speed: float) -> bool:
+        """Tell whether statements are judged there."""
+        return (machine, speed) == (self.machines[0], self.crossbars[0])
+
+    def times(self, machine: str, speed: float, count: int) -> int:
+        """Return how often something is repeated."""
+        return count if self.is_main(machine, speed) else min(count, self.beside)
 
 
 @dataclass(frozen=True)
@@ -138,7 +185,7 @@ def simulator(machine: str, crossbar: float) -> Simulator:
     """Return the network, kept by the process."""
     from wattline.physics.packets.simulator import Simulator
 
-    return Simulator(Dragonfly(*MACHINES[machine]), routing=ROUTING, crossbar=crossbar)
+    return Simulator(MACHINES[machine].network, routing=ROUTING, crossbar=crossbar)
 
 
 @lru_cache(maxsize=64)
@@ -161,11 +208,38 @@ def gpcnet(nodes: Ints, seed: int, strength: str = CHOSEN) -> tuple[PacketJob, P
     return congestor, PacketJob(mixed[:canaries], steps, background=True, seed=seed, name="canary")
 
 
-def layout_of(setting: int, rotation: int, rotations: int) -> tuple[Ints, Ints]:
+def given(machine: str, seed: int) -> Ints:
+    """Return the nodes that the experimenter gets: sets of neighbours, one in each group of a machine that is shared,
+    as a scheduler gives them that prefers neighbours.
+    """
+    it = MACHINES[machine]
+    if not it.shared and machine != ALONE_ON_IT:
+        return np.arange(it.network.nodes)
+    size, routers = it.network.nodes_per_group, it.network.routers_per_group
+    first = it.network.nodes_per_router * np.random.default_rng([seed, 13]).integers(0, routers, it.network.groups)
+    inside = np.sort((first[:, None] + np.arange(BLOCK)) % size, axis=1)
+    return (size * np.arange(it.network.groups)[:, None] + inside).ravel()
+
+
+def others_of(machine: str, crossbar: float, seed: int) -> list[PacketJob]:
+    """Return the jobs of other users, on all nodes that the experimenter did not get."""
+    if not MACHINES[machine].shared:
+        return []
+    rest = np.setdiff1d(np.arange(MACHINES[machine].network.nodes), given(machine, seed))
+    names = np.random.default_rng([seed, 17]).permutation(list(APPLICATIONS))[:OTHERS]
+    size = rest.size // OTHERS
+    return [
+        program(machine, crossbar, str(name), size).endless(rest[i * size : (i + 1) * size], seed)
+        for i, name in enumerate(names)
+    ]
+
+
+def layout_of(setting: int, rotation: int, rotations: int, nodes: Ints | None = None) -> tuple[Ints, Ints]:
     """Return the application's and the congestor's nodes in setting 0 to 3 (I to IV), rotated along the list of
     nodes.
     """
-    nodes = np.roll(np.arange(SPAN), -round(rotation * SPAN / rotations))
+    listed = np.arange(SPAN) if nodes is None else nodes[:SPAN]
+    nodes = np.roll(listed, -round(rotation * SPAN / rotations))
     if setting % 2 == 0:
         return nodes[:SIZE], nodes[SIZE : SIZE + 2 * CONGESTOR : 2]
     return nodes[: 2 * SIZE : 2], nodes[1 : 2 * CONGESTOR : 2]

@@ -37,8 +37,10 @@ from wattline.systems.nedd.cases import (
     WINDOW_S,
     Row,
     Task,
+    given,
     gpcnet,
     layout_of,
+    others_of,
     program,
     simulator,
 )
@@ -59,9 +61,10 @@ def settings(task: Task) -> Row:
     """Run an application in settings I to IV; return times over setting I by design, and the metrics of its routers."""
     network, app = simulator(task.machine, task.crossbar), program(task.machine, task.crossbar, task.what, SIZE)
     runs, places = [], []
+    nodes, everybody = given(task.machine, task.seed), others_of(task.machine, task.crossbar, task.seed)
     for setting in range(4):
-        own, others = layout_of(setting, task.seed, ROTATIONS)
-        jobs = [app.job(own, task.seed, at_least_s=LAST_S, start_s=WARM_S)]
+        own, others = layout_of(setting, task.seed, ROTATIONS, nodes)
+        jobs = [app.job(own, task.seed, at_least_s=LAST_S, start_s=WARM_S), *everybody]
         jobs += gpcnet(others, task.seed) if setting >= 2 else ()
         runs.append(network.run(jobs, seed=task.seed, interval=STEP_S))
         places.append(own)
@@ -81,14 +84,18 @@ def settings(task: Task) -> Row:
 def _impact(task: Task, nodes: Ints, strength: str) -> Row:
     """Return the canary's impact factors beside a congestor, and the stall/flit ratio of the congestor's routers."""
     network = simulator(task.machine, task.crossbar)
+    everybody = others_of(task.machine, task.crossbar, task.seed)
     congestor, canary = gpcnet(nodes, task.seed, strength)
     row: Row = {}
     for name, (steps, repeat) in CANARIES.items():
         job = PacketJob(canary.placed, steps, repeat=repeat, seed=task.seed, start_s=WARM_S)
-        alone, beside = (network.run(jobs, seed=task.seed) for jobs in ([job], [job, congestor]))
+        alone, beside = (
+            network.run(jobs, seed=task.seed) for jobs in ([job, *everybody], [job, congestor, *everybody])
+        )
         ratio = beside.jobs[0].elapsed_s / alone.jobs[0].elapsed_s
         row[name] = 1 / ratio if name == "bandwidth" else ratio
-    run = network.run([congestor, canary], seed=task.seed, until=WARM_S + 2 * WINDOW_S, interval=STEP_S)
+    jobs = [congestor, canary, *everybody]
+    run = network.run(jobs, seed=task.seed, until=WARM_S + 2 * WINDOW_S, interval=STEP_S)
     seen = tile_samples(run, WARM_S)
     row["ntile ratio"] = stall_flit_ratio(seen, stall_thresholds([seen]), np.unique(network.network.router_of(nodes)))
     return row
@@ -96,16 +103,28 @@ def _impact(task: Task, nodes: Ints, strength: str) -> Row:
 
 def strength(task: Task) -> Row:
     """Try a congestor: the canary's impact factors and, beside it, LAMMPS and miniMD in setting IV over setting II."""
-    network = simulator(task.machine, task.crossbar)
-    own, others = layout_of(3, task.seed, ROTATIONS)
+    _, others = layout_of(3, task.seed, ROTATIONS, given(task.machine, task.seed))
     row = _impact(task, others, task.what)
     for name in ("LAMMPS", "miniMD"):
-        app = program(task.machine, task.crossbar, name, SIZE)
-        job = app.job(own, task.seed, at_least_s=LAST_S, start_s=WARM_S)
-        alone = network.run([job], seed=task.seed)
-        beside = network.run([job, *gpcnet(others, task.seed, task.what)], seed=task.seed)
-        row[name] = app.time_s(beside.jobs[0]) / app.time_s(alone.jobs[0])
+        row[name] = _slowdown(task, name, task.what)
     return row
+
+
+def _slowdown(task: Task, name: str, strength: str) -> float:
+    """Return the time of an application in setting IV over that in setting II."""
+    network = simulator(task.machine, task.crossbar)
+    own, others = layout_of(3, task.seed, ROTATIONS, given(task.machine, task.seed))
+    app = program(task.machine, task.crossbar, name, SIZE)
+    jobs = [app.job(own, task.seed, at_least_s=LAST_S, start_s=WARM_S)]
+    jobs += others_of(task.machine, task.crossbar, task.seed)
+    alone = network.run(jobs, seed=task.seed)
+    beside = network.run([*jobs, *gpcnet(others, task.seed, strength)], seed=task.seed)
+    return app.time_s(beside.jobs[0]) / app.time_s(alone.jobs[0])
+
+
+def reading(task: Task) -> Row:
+    """Try another reading of an application's profile: setting IV over setting II."""
+    return {"slowdown": _slowdown(task, task.what, CHOSEN)}
 
 
 def alone(task: Task) -> Row:
@@ -113,18 +132,18 @@ def alone(task: Task) -> Row:
     3.20).
     """
     size = int(task.what)
+    step = 2 if size <= CONGESTOR else 1
     begin = 4 * (5 * task.seed % 16)
-    return _impact(
-        task, begin + np.arange(0, size * (2 if size <= CONGESTOR else 1), 2 if size <= CONGESTOR else 1), CHOSEN
-    )
+    return _impact(task, given(task.machine, task.seed)[begin : begin + step * size : step], CHOSEN)
 
 
 def available(task: Task) -> tuple[Ints, Ints]:
     """Return the nodes of the NeDD study (five sets of 40 neighbours) and those of the congestor."""
-    nodes = simulator(task.machine, task.crossbar).network.nodes
     random = np.random.default_rng([task.seed, 11])
-    first = np.sort(random.permutation(nodes // BLOCK)[:BLOCKS]) * BLOCK
-    got = (first[:, None] + np.arange(BLOCK)).ravel()
+    got = given(task.machine, task.seed)
+    if got.size > BLOCK * BLOCKS:
+        first = np.sort(random.permutation(got.size // BLOCK)[:BLOCKS]) * BLOCK
+        got = got[(first[:, None] + np.arange(BLOCK)).ravel()]
     if task.layout == "scattered":
         return got, np.sort(random.permutation(got)[:CONGESTOR])
     pieces = random.permutation(got.size // 8)[: CONGESTOR // 8]
@@ -133,9 +152,8 @@ def available(task: Task) -> tuple[Ints, Ints]:
 
 def _measured(task: Task, congestor: Ints) -> tuple[Floats, Floats]:
     """Return traffic and stalls of every router while the congestor runs alone: what policies are told."""
-    run = simulator(task.machine, task.crossbar).run(
-        gpcnet(congestor, task.seed), seed=task.seed, until=WARM_S + WINDOW_S, interval=STEP_S
-    )
+    jobs = [*gpcnet(congestor, task.seed), *others_of(task.machine, task.crossbar, task.seed)]
+    run = simulator(task.machine, task.crossbar).run(jobs, seed=task.seed, until=WARM_S + WINDOW_S, interval=STEP_S)
     return router_traffic(run, WARM_S), router_stalls(run, WARM_S)
 
 
@@ -145,7 +163,8 @@ def placed(task: Task) -> Row:
     nodes, busy = available(task)
     traffic, stalls = _measured(task, busy)
     free = np.setdiff1d(nodes, busy)
-    others = gpcnet(busy, task.seed)
+    everybody = others_of(task.machine, task.crossbar, task.seed)
+    others = [*gpcnet(busy, task.seed), *everybody]
     row: Row = {}
     for name, policy in POLICIES.items():
         own = allocate(policy, network.network, free, SMALL, task.seed, traffic=list(traffic), stalls=list(stalls))
@@ -156,7 +175,7 @@ def placed(task: Task) -> Row:
         )
     own = allocate("fewer-router", network.network, nodes, SMALL, task.seed)
     job = app.job(own, task.seed, at_least_s=LAST_S, start_s=WARM_S)
-    row[ALONE] = app.time_s(network.run([job], seed=task.seed).jobs[0]) / app.iteration_s
+    row[ALONE] = app.time_s(network.run([job, *everybody], seed=task.seed).jobs[0]) / app.iteration_s
     return row
 
 
@@ -171,6 +190,7 @@ def order(task: Task) -> Row:
     size = {sensitive: SMALL, other: BESIDE * SMALL}
     nodes, busy = available(task)
     traffic, stalls = _measured(task, busy)
+    everybody = [*gpcnet(busy, task.seed), *others_of(task.machine, task.crossbar, task.seed)]
     row: Row = {}
     for way, (policy, other_policy, first) in ORDERS.items():
         by = {sensitive: policy, other: other_policy}
@@ -190,7 +210,7 @@ def order(task: Task) -> Row:
             jobs[name] = apps[name].job(own, task.seed, at_least_s=LAST_S, start_s=WARM_S)
         for name in apps:  # each for its whole run, the other one going on as long
             rest = [_endless(job) for other_name, job in jobs.items() if other_name != name]
-            run = network.run([jobs[name], *rest, *gpcnet(busy, task.seed)], seed=task.seed)
+            run = network.run([jobs[name], *rest, *everybody], seed=task.seed)
             row[f"{way}: {name}"] = apps[name].time_s(run.jobs[0]) / apps[name].iteration_s
     return row
 
@@ -202,6 +222,7 @@ def _endless(job: PacketJob) -> PacketJob:
 KINDS: dict[str, Callable[[Task], Row]] = {
     "settings": settings,
     "strength": strength,
+    "reading": reading,
     "alone": alone,
     "placed": placed,
     "order": order,

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from wattline.arrays import Floats
-from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.metrics import correlation
 from wattline.report.figures.figure import Figure
 from wattline.report.figures.network import Placed, draw_network
 from wattline.report.figures.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, kind_colour, new_figure
-from wattline.systems.nedd.cases import ALONE, MACHINES, ORDERS, POLICIES, SETTINGS, Study, layout_of
+from wattline.systems.nedd.cases import ALONE, MACHINES, ORDERS, POLICIES, SETTINGS, Study, given, layout_of
 from wattline.systems.nedd.claims import by_setting
 
 COLOURS = dict(zip(SETTINGS, (GREY, TEAL, AMBER, RED), strict=True))
@@ -53,8 +52,8 @@ def _boxes(figure: Figure, names: Sequence[str], rows: Mapping[str, tuple[str, l
 
 def draw_setting(machine: str, setting: int) -> Drawn:
     """Draw which nodes application and congestor have in a setting, not rotated (Fig. 3.15)."""
-    own, others = layout_of(setting, 0, 10)
-    network = Dragonfly(*MACHINES[machine])
+    own, others = layout_of(setting, 0, 10, given(machine, 0))
+    network = MACHINES[machine].network
     jobs = [Placed("application", own)] + ([Placed("congestor", others)] if setting >= 2 else [])
     drawn = draw_network(network, jobs, network.nodes)
     return Drawn(drawn.figure, f"Setting {SETTINGS[setting]} (Fig. 3.15)", drawn.caption)
@@ -71,7 +70,8 @@ def draw_times(study: Study, machine: str, speed: float) -> Drawn:
     }
     _boxes(figure, apps, rows)
     figure.update_yaxes(title_text="time over setting I", type="log")
-    caption = f"Medians, quartiles, extremes of {study.scale.rotations} rotations; crossbar {speed:g}."
+    count = study.scale.times(machine, speed, study.scale.rotations)
+    caption = f"Medians, quartiles, extremes of {count} rotations; crossbar {speed:g}."
     return Drawn(figure, f"Execution times in four settings, {machine} (Fig. 3.17)", caption)
 
 
@@ -139,7 +139,7 @@ def draw_placed(study: Study, machine: str, speed: float) -> Drawn:
     return Drawn(
         figure,
         f"Placements beside a congestor, {machine} (Fig. 3.24)",
-        f"Medians, quartiles, extremes of {study.scale.seeds} seeds; crossbar {speed:g}. NeDD is Low-Traffic for all "
+        f"Medians, quartiles, extremes of {by[0][ALONE].size} seeds; crossbar {speed:g}. NeDD is Low-Traffic for all "
         "but HPCG, for which it is High-Traffic.",
     )
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from wattline.arrays import Floats
+from wattline.model.networks import network_text
 from wattline.report.page import Page, table
-from wattline.systems.nedd.apps import APPLICATIONS
+from wattline.systems.nedd.apps import APPLICATIONS, READINGS
 from wattline.systems.nedd.cases import (
     ALONE,
     CHOSEN,
@@ -24,12 +25,11 @@ from wattline.systems.nedd.cases import (
     POLICIES,
     ROUTING,
     SIZE,
-    STRENGTHS,
     Scale,
     Study,
     program,
 )
-from wattline.systems.nedd.claims import against, claims
+from wattline.systems.nedd.claims import against, cases_of, claims, slowdown, told_case
 from wattline.systems.nedd.figures import (
     METRICS,
     draw_impact,
@@ -40,7 +40,7 @@ from wattline.systems.nedd.figures import (
     draw_times,
 )
 from wattline.systems.nedd.study import run_study
-from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
+from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, Table, begin_page
 
 NAME = "nedd"
 TITLE = "Network congestion and network-data-driven allocation (NeDD)"
@@ -53,11 +53,37 @@ def reproduce(
     say: Callable[[str], None],
 ) -> Reproduction:
     """Run the study; write one page."""
-    study = run_study(Scale.quick() if quick else Scale(), say)
+    return present(run_study(Scale.quick() if quick else Scale(), say), out_dir, [SMALLER] if quick else [])
+
+
+def present(study: Study, out_dir: Path, remarks: list[str]) -> Reproduction:
+    """State claims, write the page."""
     stated = list(claims(study))
-    remarks = [SMALLER] if quick else []
     path = _page(study, stated, remarks).write(out_dir / f"{NAME}.html")
-    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study))
+    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study), tables(study))
+
+
+def tables(study: Study) -> dict[str, Table]:
+    """Return what the documentation shows: stand-ins, congestors, slowdowns, placements where statements are judged."""
+    main = cases_of(study)[0]
+    slow = [
+        (told_case(case), *(_slowdowns(study, case, app) for app in study.scale.applications))
+        for case in cases_of(study)
+    ]
+    return {
+        "stand-ins": Table(STAND_INS, _stand_in_rows(study, *main)),
+        "readings": Table(("reading of the collectives", "IV over II"), _reading_rows(study, *main)),
+        "congestors": Table(CONGESTORS, _strength_rows(study, *main)),
+        "settings": Table(("machine", *study.scale.applications), slow),
+        "placements": Table(_placed_head(study, main), _placed_rows(study, *main, "scattered")),
+        "orders": Table(("policy and order", "miniMD", "HPCG"), _order_rows(study, *main)),
+    }
+
+
+def _slowdowns(study: Study, case: tuple[str, float], app: str) -> str:
+    """Return the slowdown by a congestor next to an application, and by one elsewhere."""
+    near, far = (slowdown(study, case, app, endpoint=endpoint) for endpoint in (True, False))
+    return f"{near:+.0%}, {far:+.0%}"
 
 
 def numbers(study: Study) -> dict[str, Any]:
@@ -82,7 +108,7 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     scale = study.scale
     items = [
         ("text", CITATION),
-        ("machines", "; ".join(f"{name}: dragonfly {'×'.join(map(str, MACHINES[name]))}" for name in scale.machines)),
+        ("machines", "; ".join(f"{name}: {_machine(name)}" for name in scale.machines)),
         ("seeds", f"{scale.rotations} rotations of the settings, {scale.seeds} seeds of the placements, paired"),
         ("congestor", f"{CHOSEN}: rma-broadcast of 64 KB, on 80 % of its nodes; {ROUTING} routing"),
     ]
@@ -91,21 +117,52 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
         page.add(f"<h2>{machine}</h2>")
         for setting in (2, 3):  # I and II are these without the congestor
             page.add(page.figure(draw_setting(machine, setting)))
-        for speed in scale.crossbars:
+        for speed in scale.speeds(machine):
             page.add(_stand_ins(study, machine, speed), page.figure(draw_times(study, machine, speed)))
             for metric in METRICS:
                 page.add(page.figure(draw_metric(study, machine, speed, metric)))
-            page.add(_strengths(study, machine, speed), page.figure(draw_impact(study, machine, speed)))
-            for layout in scale.layouts:
+            main = scale.is_main(machine, speed)
+            if main:
+                page.add(_strengths(study, machine, speed), page.figure(draw_impact(study, machine, speed)))
+            for layout in scale.layouts if main else scale.layouts[:1]:
                 page.add(_placements(study, machine, speed, layout))
             page.add(page.figure(draw_placed(study, machine, speed)))
-            page.add(_orders(study, machine, speed), page.figure(draw_order(study, machine, speed)))
+            if main:
+                page.add(_orders(study, machine, speed), page.figure(draw_order(study, machine, speed)))
     page.add("<h2>How this was done</h2>", HOW, FOOTER)
     return page
 
 
-def _stand_ins(study: Study, machine: str, speed: float) -> str:
-    rows = []
+def _machine(name: str) -> str:
+    it = MACHINES[name]
+    return network_text(it.network) + (", with jobs of other users" if it.shared else "")
+
+
+STAND_INS = (
+    "stand-in",
+    "MPI",
+    "collectives",
+    "messages waited for",
+    "of the collectives in the network",
+    "exchanges",
+    "allreduces",
+    "parts made",
+    "iteration [µs]",
+    "sensitive by profile",
+)
+CONGESTORS = (
+    "congestor",
+    "bandwidth ratio",
+    "latency ratio",
+    "allreduce ratio",
+    "stalls a flit",
+    "LAMMPS, IV over II",
+    "miniMD, IV over II",
+)
+
+
+def _stand_in_rows(study: Study, machine: str, speed: float) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
     for name in study.scale.applications:
         app, made = APPLICATIONS[name], program(machine, speed, name, SIZE)
         rows.append(
@@ -114,7 +171,7 @@ def _stand_ins(study: Study, machine: str, speed: float) -> str:
                 f"{app.profile.mpi:.1%}",
                 f"{app.profile.collective:.1%}",
                 f"{app.profile.coupled:.1%}",
-                f"{app.network_collective:.2%}",
+                f"{app.collective:.2%}",
                 f"{made.exchanges} × {app.pattern}, {app.message_bytes:,} B",
                 f"{made.allreduces} × {app.reduced_bytes:,} B",
                 f"{made.made[0]:.1%}, {made.made[1]:.2%}",
@@ -122,47 +179,43 @@ def _stand_ins(study: Study, machine: str, speed: float) -> str:
                 "yes" if app.profile.sensitive else "no",
             )
         )
-    head = (
-        "stand-in",
-        "MPI",
-        "collectives",
-        "messages waited for",
-        "of the collectives in the network",
-        "exchanges",
-        "allreduces",
-        "parts made",
-        "iteration [µs]",
-        "sensitive by profile",
-    )
-    return table(
-        head, rows, caption=f"Stand-ins on {SIZE} neighbouring nodes, {machine}, crossbar {speed:g} (Tables 3.4, 3.5)"
-    )
+    return rows
+
+
+def _stand_ins(study: Study, machine: str, speed: float) -> str:
+    caption = f"Stand-ins on {SIZE} neighbouring nodes, {machine}, crossbar {speed:g} (Tables 3.4, 3.5)"
+    return table(STAND_INS, _stand_in_rows(study, machine, speed), caption=caption)
+
+
+def _reading_rows(study: Study, machine: str, speed: float) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for name in study.scale.readings:
+        slow = study.of("reading", machine, speed, name)["slowdown"]
+        rows.append((f"{name} ({READINGS[name].collective:.2%} of the time)", f"{np.median(slow) - 1:+.1%}"))
+    return rows
+
+
+def _strength_rows(study: Study, machine: str, speed: float) -> list[tuple[str, ...]]:
+    rows = []
+    for name in study.scale.strengths:
+        found = study.of("strength", machine, speed, name)
+        keys = ("bandwidth", "latency", "allreduce", "ntile ratio", "LAMMPS", "miniMD")
+        rows.append((name, *(f"{found[k].mean():.2f}" for k in keys)))
+    return rows
 
 
 def _strengths(study: Study, machine: str, speed: float) -> str:
-    rows = []
-    for name in STRENGTHS:
-        found = study.of("strength", machine, speed, name)
-        values = [
-            f"{found[k].mean():.2f}" for k in ("bandwidth", "latency", "allreduce", "ntile ratio", "LAMMPS", "miniMD")
-        ]
-        rows.append((name, *values))
-    head = (
-        "congestor",
-        "bandwidth ratio",
-        "latency ratio",
-        "allreduce ratio",
-        "stalls a flit",
-        "LAMMPS, IV over II",
-        "miniMD, IV over II",
-    )
-    return table(
-        head, rows, caption=f"Congestors on 64 nodes: impact factors of the canary, {machine}, crossbar {speed:g}"
-    )
+    caption = f"Congestors on 64 nodes: impact factors of the canary, {machine}, crossbar {speed:g}"
+    return table(CONGESTORS, _strength_rows(study, machine, speed), caption=caption)
 
 
-def _placements(study: Study, machine: str, speed: float, layout: str) -> str:
-    apps = [app for app in study.scale.placed if ("placed", machine, speed, app, layout) in study.found]
+def _placed_head(study: Study, case: tuple[str, float], layout: str = "scattered") -> tuple[str, ...]:
+    apps = [app for app in study.scale.placed if ("placed", *case, app, layout) in study.found]
+    return ("placement", *apps, "nodes that share a router with the congestor")
+
+
+def _placed_rows(study: Study, machine: str, speed: float, layout: str) -> list[tuple[str, ...]]:
+    apps = _placed_head(study, (machine, speed), layout)[1:-1]
     rows = []
     for name in (*POLICIES, ALONE):
         by = [study.of("placed", machine, speed, app, layout) for app in apps]
@@ -172,54 +225,48 @@ def _placements(study: Study, machine: str, speed: float, layout: str) -> str:
             cells.append(f"{found[name].mean():.3f} ({change:+.1%} ± {wide:.1%})")
         shared = "" if name == ALONE else f"{by[0][f'{name}: shared'].mean():.0%}"
         rows.append((name, *cells, shared))
-    head = ("placement", *apps, "nodes that share a router with the congestor")
-    return table(
-        head,
-        rows,
-        caption=f"Time over that of an empty machine (against Random), congestor {layout}, {machine}, crossbar "
-        f"{speed:g}",
-    )
+    return rows
+
+
+def _placements(study: Study, machine: str, speed: float, layout: str) -> str:
+    caption = f"Time over that of an empty machine (against Random), congestor {layout}, {machine}, crossbar {speed:g}"
+    head = _placed_head(study, (machine, speed), layout)
+    return table(head, _placed_rows(study, machine, speed, layout), caption=caption)
+
+
+def _order_rows(study: Study, machine: str, speed: float) -> list[tuple[str, ...]]:
+    found = study.of("order", machine, speed, "miniMD and HPCG")
+    return [(way, *(_with_half(found[f"{way}: {app}"]) for app in ("miniMD", "HPCG"))) for way in ORDERS]
+
+
+def _with_half(values: Floats) -> str:
+    return f"{values.mean():.3f} ± {_half(values):.3f}"
 
 
 def _orders(study: Study, machine: str, speed: float) -> str:
-    found = study.of("order", machine, speed, "miniMD and HPCG")
-    rows = [
-        (
-            way,
-            *(
-                f"{found[f'{way}: {app}'].mean():.3f} ± {_half(found[f'{way}: {app}']):.3f}"
-                for app in ("miniMD", "HPCG")
-            ),
-        )
-        for way in ORDERS
-    ]
-    return table(
-        ("policy and order", "miniMD", "HPCG"),
-        rows,
-        caption=f"Two jobs beside a congestor: time over that of an empty machine, {machine}, crossbar {speed:g}",
-    )
+    caption = f"Two jobs beside a congestor: time over that of an empty machine, {machine}, crossbar {speed:g}"
+    return table(("policy and order", "miniMD", "HPCG"), _order_rows(study, machine, speed), caption=caption)
 
 
 HOW = """<ul class="counted">
-<li>The text measured a production machine of 12,000 nodes. Here packets are simulated on two machines whose every link
-is known, without other users.</li>
+<li>The text measured a production machine of 12,000 nodes. Here packets are simulated on machines whose every link is
+known: statements are judged on five groups with eight links between any two, of whose 320 nodes other users' jobs have
+120; whether they hold on the others stands beside the verdict.</li>
+<li>The others' jobs run stand-ins of the eight applications, drawn, on nodes of several groups. They run in every
+experiment, also in those without a congestor.</li>
 <li>GPCNeT's congestor reads from one task. Here that task's one link limits it and the canary notices nothing; on Cori
-requests
-may well queue at the root and back up, which they cannot here. With reads from 16 tasks LAMMPS is nearest to the
-published slowdown, with 32 the others are nearer to theirs; 32,
-the order of ranks and the second machine were chosen after looking at first results. An incast
-(many writers to few nodes) fills all buffers up to the senders and makes everything a hundred times slower and more,
-which the text did not see.</li>
-<li>Applications are stand-ins: exchanges, allreduces and computation in the published shares of time. Of an allreduce's
-time, 30 µs a call count as network; the rest is waiting for the slowest task.
+requests may well queue at the root and back up, which they cannot here. The number of tasks that are read from, 32, and
+the order of ranks were chosen after looking at first results, on another machine. An incast (many writers to few nodes)
+fills all buffers up to the senders and makes everything a hundred times slower and more, which the text did not
+see.</li>
+<li>Applications are stand-ins: exchanges, allreduces and computation in the published shares of time. Of a small
+allreduce's time, 30 µs a call count as network; the rest is waiting for the slowest task. Long ones count whole.
 Two tasks a node, ranks in node order. Computation beyond 100 µs at one go is added to the time without being simulated:
 all tasks compute alike.</li>
 <li>A stall is a flit's time that the head of an input buffer waits for the crossbar. Samples of 100 µs with fewer
-stalls than the median of all ports of their class
-in the four settings are left out of the stall/flit ratio; it is averaged over the ports of the routers that hold the
-application.</li>
-<li>A statement holds if the direction is as published, beyond the 95 % interval where there is one, or within the
-bounds stated, at every crossbar speed; amounts stand beside it.</li>
+stalls than the median of all ports of their class, over the whole machine and all four settings, are left out of the
+stall/flit ratio; it is averaged over the ports of the routers that hold the application.</li>
+<li>A statement holds if its sentence is true of the first machine at the first crossbar speed.</li>
 <li>Policies are told traffic and stalls of the 400 µs before the application starts, while the congestor runs
-alone.</li>
+alone with the others' jobs.</li>
 </ul>"""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from wattline.sim.ensemble import in_processes
-from wattline.systems.nedd.cases import FEW, STRENGTHS, Row, Say, Scale, Study, Task
+from wattline.systems.nedd.cases import FEW, Row, Say, Scale, Study, Task
 from wattline.systems.nedd.experiments import KINDS
 
 
@@ -17,25 +17,21 @@ def carry_out(task: Task) -> Row:
 
 
 def tasks_of(scale: Scale) -> list[Task]:
-    """Return all that has to be done."""
-    out = []
-    for machine in scale.machines:
-        for crossbar in scale.crossbars:
-            out += [
-                Task("settings", machine, crossbar, app, k)
-                for app in scale.applications
-                for k in range(scale.rotations)
-            ]
-            out += [Task("strength", machine, crossbar, name, k) for name in STRENGTHS for k in range(scale.trials)]
-            out += [Task("alone", machine, crossbar, str(size), k) for size in scale.sizes for k in range(scale.trials)]
-            out += [
-                Task("placed", machine, crossbar, app, k, layout)
-                for layout in scale.layouts
-                for app in scale.placed
-                for k in range(scale.seeds)
-                if layout == "scattered" or app in ("miniMD", "LAMMPS")
-            ]
-            out += [Task("order", machine, crossbar, "miniMD and HPCG", k) for k in range(scale.seeds)]
+    """Return all that has to be done; what is not asked of all machines and speeds is done where statements are
+    judged.
+    """
+    out: list[Task] = []
+    for machine, speed in [(name, speed) for name in scale.machines for speed in scale.speeds(name)]:
+        seeds, rotations = (range(scale.times(machine, speed, n)) for n in (scale.seeds, scale.rotations))
+        out += [Task("settings", machine, speed, app, k) for app in scale.applications for k in rotations]
+        out += [Task("placed", machine, speed, app, k) for app in scale.placed for k in seeds]
+        if scale.is_main(machine, speed):
+            trials = range(scale.trials)
+            out += [Task("alone", machine, speed, str(size), k) for size in scale.sizes for k in trials]
+            out += [Task("strength", machine, speed, name, k) for name in scale.strengths for k in trials]
+            out += [Task("reading", machine, speed, name, k) for name in scale.readings for k in rotations]
+            out += [Task("placed", machine, speed, "miniMD", k, x) for x in scale.layouts[1:] for k in seeds]
+            out += [Task("order", machine, speed, "miniMD and HPCG", k) for k in seeds]
     return out
 
 
