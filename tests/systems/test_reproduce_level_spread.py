@@ -69,6 +69,17 @@ def test_the_quick_one_says_what_it_found(found: Reproduction) -> None:
     assert json.dumps(found.to_dict(), allow_nan=False)
 
 
+def test_tables_for_the_documentation(found: Reproduction) -> None:
+    """By crossbar speed and order, a row for all baselines together and for each; every statement is told once."""
+    standing = found.tables["standing-4-small-first"]
+    assert [row[0] for row in standing.rows][:2] == ["seven baselines", "Simple"]
+    assert all(len(row) == len(standing.header) for row in standing.rows)
+    assert found.tables["ours-4-small-first"].header[0] == "Least-Contention against"
+    told = [(claim.where, claim.statement) for claim in found.claims]
+    assert len(told) == len(set(told))
+    assert all(claim.holds or len(claim.because) > 10 for claim in found.claims)
+
+
 def test_numbers_tell_of_every_policy(found: Reproduction) -> None:
     """By setting there are mean times with intervals for every policy, and how Level-Spread stands."""
     plain = found.numbers[str(Setting())]

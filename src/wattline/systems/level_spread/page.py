@@ -33,7 +33,7 @@ from wattline.systems.level_spread.claims import claims
 from wattline.systems.level_spread.figures import figures
 from wattline.systems.level_spread.points import Estimate, standing
 from wattline.systems.level_spread.study import Found, Study, place, run_study
-from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
+from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, Table, begin_page
 
 NAME = "level-spread"
 TITLE = "Level-Spread: job allocation on dragonflies"
@@ -58,7 +58,20 @@ def present(study: Study, out_dir: Path, remarks: list[str]) -> Reproduction:
     """State claims, write the page."""
     stated = list(claims(study))
     path = _page(study, stated, remarks).write(out_dir / f"{NAME}.html")
-    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study))
+    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study), tables(study))
+
+
+def tables(study: Study) -> dict[str, Table]:
+    """Return what the documentation shows: how Level-Spread, and our own policy, stand by crossbar speed and order."""
+    found: dict[str, Table] = {}
+    for crossbar in study.scale.crossbars:
+        for large_first, order in ((False, "small-first"), (True, "large-first")):
+            setting = Setting(crossbar=crossbar, large_first=large_first)
+            if setting in study.found:
+                case = f"{crossbar:g}-{order}"
+                found[f"standing-{case}"] = Table(HEADER, standings(study, setting))
+                found[f"ours-{case}"] = Table(OURS, beyond(study, setting))
+    return found
 
 
 def numbers(study: Study) -> dict[str, Any]:
@@ -147,9 +160,7 @@ def beyond(study: Study, setting: Setting) -> list[tuple[str, ...]]:
 def beyond_table(study: Study, setting: Setting) -> str:
     """Return them as HTML."""
     count = study.found[setting].time_s.shape[1]
-    return table(
-        ("Least-Contention against", *HEADER[1:]), beyond(study, setting), caption=f"ours, {count} workloads: {setting}"
-    )
+    return table(OURS, beyond(study, setting), caption=f"ours, {count} workloads: {setting}")
 
 
 HEADER = (
@@ -160,6 +171,7 @@ HEADER = (
     "of large jobs",
     "mean of both",
 )
+OURS = ("Least-Contention against", *HEADER[1:])
 
 
 def standings_table(study: Study, setting: Setting) -> str:
