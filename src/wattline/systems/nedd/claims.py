@@ -7,6 +7,7 @@ beside it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -121,13 +122,16 @@ def _impact(study: Study) -> Iterator[Claim]:
         _bandwidth(study),
     )
     if "QMCPACK" in apps:
-        yield judged(
+        yield _undecided(
             study,
-            "Fig. 3.17",
-            "QMCPACK +11 %",
-            "with a congestor next to it QMCPACK takes 11 % longer (5 to 20 %)",
-            felt(("QMCPACK",), 0.05, 0.20),
-            f"how much of its collectives' time is waiting is not published: {_readings(study, 'QMCPACK')}",
+            judged(
+                study,
+                "Fig. 3.17",
+                "QMCPACK +11 %",
+                "with a congestor next to it QMCPACK takes 11 % longer (5 to 20 %)",
+                felt(("QMCPACK",), 0.05, 0.20),
+                "its long vectors lose bandwidth, not more",
+            ),
         )
 
     def nearer(case: Case) -> tuple[str, bool]:
@@ -177,6 +181,18 @@ def _impact(study: Study) -> Iterator[Claim]:
         "the rule counts time, not what is sent: QMCPACK's 6 % in MPI would have to take three times as long, and long "
         f"vectors do not; {_readings(study, 'QMCPACK')}",
     )
+
+
+def _undecided(study: Study, claim: Claim) -> Claim:
+    """Leave the verdict on QMCPACK open where it hangs on how much of its collectives is waiting."""
+    both = [reading(study, "QMCPACK", how) for how in (BY_CALLS, WHOLE)]
+    if len({0.05 <= x <= 0.20 for x in both if x is not None}) < 2:
+        return claim
+    because = (
+        "how much of its long allreduces is waiting for the slowest task is not published, and the verdict hangs on "
+        f"it: {_readings(study, 'QMCPACK')}"
+    )
+    return replace(claim, holds=None, because=because)
 
 
 def _bandwidth(study: Study) -> str:
@@ -299,7 +315,7 @@ def _placement(study: Study) -> Iterator[Claim]:
             "miniMD takes less time with Low-Traffic than with Random also where the congestor holds pieces of eight "
             "neighbouring nodes (beyond the interval)",
             versus("miniMD", "Random", "pieces"),
-            _lost(study, "miniMD"),
+            _lost(study, "miniMD", "pieces"),
         )
 
     def longest(case: Case) -> tuple[str, bool]:
@@ -334,18 +350,23 @@ def _placement(study: Study) -> Iterator[Claim]:
 def _why(study: Study, other: str) -> str:
     """Say by what was measured why Low-Traffic does not beat a policy."""
     found = study.of("placed", *cases_of(study)[0], "miniMD")
-    shared = {name: float(found[f"{name}: shared"].mean()) for name in ("Low-Traffic", other)}
+    if np.array_equal(found["Low-Traffic"], found[other]):
+        return f"both took the same nodes in all {found[other].size} seeds: enough routers were wholly idle"
+    shared = {name: float(found[f"{name}: shared"].mean()) for name in ("Low-Traffic", other, "Random")}
     return (
-        f"{other} puts {shared[other]:.0%} of the nodes on routers of the congestor, Low-Traffic "
-        f"{shared['Low-Traffic']:.0%}: "
-        + ("both take much the same ones" if shared[other] < 0.25 else "links of more routers make up for it")
+        f"{other} avoids the congestor's routers, too: it has {shared[other]:.0%} of its nodes there, Low-Traffic "
+        f"{shared['Low-Traffic']:.0%}, Random {shared['Random']:.0%}"
     )
 
 
-def _lost(study: Study, app: str) -> str:
+def _lost(study: Study, app: str, layout: str = "scattered") -> str:
     """Say how much there is to lose to the congestor."""
-    change, wide = against(study.of("placed", *cases_of(study)[0], app), "Random", ALONE)
-    return f"Random itself loses {change:+.1%} ± {wide:.1%} to the congestor, and has the links of more routers"
+    found = study.of("placed", *cases_of(study)[0], app, layout)
+    change, wide = against(found, "Random", ALONE)
+    return (
+        f"{found[ALONE].size} seeds do not tell: with Random it takes {change:+.1%} ± {wide:.1%} longer than without a "
+        "congestor, and has the links of more routers"
+    )
 
 
 def _small(study: Study) -> str:
