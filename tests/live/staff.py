@@ -30,6 +30,8 @@ class Agent:
     """What its sensor says of what the node draws (None: nothing)."""
     obeys: Callable[[float], float] = lambda cap_w: cap_w
     """What becomes of a cap that it writes."""
+    faults: list[str] = field(default_factory=list)
+    """Faults that it tells, beside that of a sensor without a reading."""
     told: list[str] = field(default_factory=list)
 
     def hear(self, now_s: float) -> bool:
@@ -48,8 +50,8 @@ class Agent:
         body = {
             "w": told_w, "age": None if told_w is None else 0.0, "cpu_w": None, "mem_w": None, "limit_w": None,
             "cap_w": None if math.isnan(cap_w) else cap_w, "lease": lease.left_s(now_s), "mode": lease.mode,
-            "term": lease.term, "faults": [] if told_w is not None else ["sensor-stuck"], "safe_w": lease.safe_w,
-            "min_w": lease.min_w, "max_w": lease.max_w,
+            "term": lease.term, "faults": [*self.faults, *(["sensor-stuck"] if told_w is None else [])],
+            "safe_w": lease.safe_w, "min_w": lease.min_w, "max_w": lease.max_w,
         }  # fmt: skip
         self.bus.publish(*self.wire.status(self.name, body))
 

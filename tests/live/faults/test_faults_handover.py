@@ -168,16 +168,7 @@ def test_caps_that_are_refused_and_passes_that_are_late_are_counted(sites: Sites
     site, told = sites.site("one"), Told()
     site.metrics = told
     world, slow = sites.world, [True]
-    tell = world._tell
-
-    def refused(agent: Any, watts: float, now_s: float) -> None:
-        body = agent.wire.status
-        if agent.name == world.machine.names[0]:
-            agent.wire.status = lambda name, what: body(name, {**what, "faults": ["write-refused"]})
-        tell(agent, watts, now_s)
-        agent.wire.status = body
-
-    world._tell = refused  # type: ignore[method-assign]
+    world.staff[world.machine.names[0]].faults.append("write-refused")
     tick = site._tick
 
     def late(one: Any) -> None:

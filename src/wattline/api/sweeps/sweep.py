@@ -104,7 +104,7 @@ class Sweep:
         on
             Where runs are made: ``"threads"``, ``"processes"``, ``"dask://host:port"`` (a scheduler of Dask) or
             ``"slurm"`` (workers of Dask as jobs of Slurm). Default: threads, or processes where a policy is plain
-            Python, which threads cannot run side by side.
+            Python, which threads cannot run side by side, and comes from a file.
 
         Returns
         -------
@@ -116,7 +116,9 @@ class Sweep:
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise InputError(f"run: threads is a whole number from 1 on, got {threads!r}")
         tasks = self.check()
-        where = find_where(on, threads, plain=any(not one.compiled for one in needed_by(tasks)))
+        travels = not self.study.document.given.policies  # an object of this program is not known in another process
+        plain = any(not one.compiled for one in needed_by(tasks))
+        where = find_where(on, threads, plain=plain and travels)
         target = None if folder is None else folder_at(folder)
         if target is not None and not resume and not overwrite and target.is_dir() and any(target.iterdir()):
             raise InputError(f"{target}: is not empty; give a new folder for the journals of these runs")
