@@ -151,6 +151,31 @@ def test_what_is_too_short_to_be_scored_is_not_paid() -> None:
     assert total(rows).unscored_s == 200.0
 
 
+def test_only_the_stretches_that_are_scored_are_paid() -> None:
+    """Half an hour of reserve is scored and paid; four minutes of twice as much later in the hour are neither."""
+    steps = bids((0.0, 10e3, 1e3), (1800.0, math.nan, 0.0), (2400.0, 10e3, 2e3), (2640.0, math.nan, 0.0))
+    edges = hour_edges(0.0, 3600.0, 0.0)
+    rows = bill_hours(np.zeros(1), np.array([10e3]), edges, pjm(), signal=FLAT, bids=steps)
+    alone = bids((0.0, 10e3, 1e3), (1800.0, math.nan, 0.0))
+    (first,) = bill_hours(np.zeros(1), np.array([10e3]), edges, pjm(), signal=FLAT, bids=alone)
+    assert first.capacity_credit > 0
+    assert (rows[0].score, rows[0].capacity_credit, rows[0].performance_credit) == (
+        first.score,
+        first.capacity_credit,
+        first.performance_credit,
+    )
+    assert (rows[0].offered_s, rows[0].scored_s) == (2040.0, 1800.0)
+    assert (total(rows).unscored_s, total([first]).unscored_s) == (240.0, 0.0)
+
+
+def test_a_window_that_is_no_whole_number_of_intervals() -> None:
+    """Money and score leave out the same stretches also where a window's intervals are rounded up."""
+    odd = replace(pjm(), scoring=Scoring(window_s=26.0, interval_s=10.0))
+    steps = bids((0.0, 10e3, 1e3), (27.0, math.nan, 0.0), (100.0, 10e3, 1e3), (130.0, math.nan, 0.0))
+    (row,) = bill_hours(np.zeros(1), np.array([10e3]), np.array([0.0, 3600.0]), odd, signal=FLAT, bids=steps)
+    assert (row.offered_s, row.scored_s) == (57.0, 30.0)
+
+
 def test_a_bid_without_reserve_pays_for_its_gap() -> None:
     """R = 0 has no error relative to it and no score, but Π^ε ∫|P − P̄| dt."""
     (row,) = bill_hours(

@@ -34,6 +34,7 @@ class Hour:
     mean_power_w: float = _column("W", "mean power")
     bid_s: float = _column("s", "seconds in which a bid held")
     offered_s: float = _column("s", "seconds in which it held a reserve")
+    scored_s: float = _column("s", "those of them that are scored: stretches of reserve as long as a window")
     mean_w: float = _column("W", "mean power of the bid (over bid_s if it changed)", null=True)
     reserve_w: float = _column("W", "its reserve (over bid_s if it changed)", null=True)
     mean_target_w: float = _column("W", "mean of the target", null=True)
@@ -112,7 +113,7 @@ def total(rows: Sequence[Hour]) -> Totals:
     carbon = any(not math.isnan(row.carbon_kg) for row in rows)
     whole = [row for row in rows if not math.isnan(row.cost) and not (carbon and math.isnan(row.carbon_kg))]
     offered = [(row, row.offered_s) for row in whole if row.offered_s > 0]
-    scored = [(row, seconds * row.reserve_w) for row, seconds in offered if not math.isnan(row.score)]
+    scored = [(row, row.scored_s * row.reserve_w) for row in whole if not math.isnan(row.score)]
 
     def add(name: str) -> float:
         return math.fsum(getattr(row, name) for row in whole)
@@ -131,7 +132,7 @@ def total(rows: Sequence[Hour]) -> Totals:
         error=_mean("error", offered),
         exceed_share=_mean("exceed_share", offered),
         score=_mean("score", scored),
-        unscored_s=math.fsum(seconds for row, seconds in offered if math.isnan(row.score)),
+        unscored_s=math.fsum(seconds - row.scored_s for row, seconds in offered),
         unpriced_s=math.fsum(row.span_s for row in rows) - add("span_s"),
     )
 

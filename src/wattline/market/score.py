@@ -56,6 +56,19 @@ class Scoring:
                 f"(got {self.interval_s} s, {self.window_s} s, {self.max_delay_s} s)"
             )
 
+    @property
+    def width(self) -> int:
+        """Intervals of a window."""
+        return round(self.window_s / self.interval_s)
+
+    def intervals(self, span_s: float) -> int:
+        """Return the whole intervals of a span."""
+        return math.floor(span_s / self.interval_s + 1e-9)
+
+    def holds_window(self, span_s: float) -> bool:
+        """Tell whether a stretch is long enough to be scored."""
+        return self.intervals(span_s) >= self.width
+
 
 @dataclass(frozen=True)
 class Score:
@@ -73,11 +86,10 @@ def pooled_score(spans: Sequence[tuple[Floats, Floats]], rules: Scoring) -> Scor
 
     A window lies within one span, and so does the response held against it; every window and interval counts once.
     """
-    width = round(rules.window_s / rules.interval_s)
-    scored = [span for span in spans if span[0].size >= width]
+    scored = [span for span in spans if span[0].size >= rules.width]
     if not scored:
         return None
-    parts = [_windows(wanted, given, width, rules) for wanted, given in scored]
+    parts = [_windows(wanted, given, rules.width, rules) for wanted, given in scored]
     likeness, waiting, delay_s = (float(np.concatenate(part).mean()) for part in zip(*parts, strict=True))
     wanted, given = (np.concatenate(part) for part in zip(*scored, strict=True))
     missed = float(np.abs(given - wanted).mean())
@@ -89,7 +101,7 @@ def pooled_score(spans: Sequence[tuple[Floats, Floats]], rules: Scoring) -> Scor
 
 def averages(time_s: Floats, value: Floats, begin_s: float, end_s: float, rules: Scoring) -> Floats:
     """Return the exact averages of a step function over the whole intervals of a span; the last value holds on."""
-    edges = begin_s + rules.interval_s * np.arange(math.floor((end_s - begin_s) / rules.interval_s + 1e-9) + 1.0)
+    edges = begin_s + rules.interval_s * np.arange(rules.intervals(end_s - begin_s) + 1.0)
     area = np.concatenate([[0.0], np.cumsum(value[:-1] * np.diff(time_s))])
     place = np.searchsorted(time_s, edges, side="right") - 1
     reached = area[place] + value[place] * (edges - time_s[place])

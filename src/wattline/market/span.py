@@ -79,29 +79,45 @@ class Span:
         watts = np.where(self.bid, self.mean_w, self.power_w)
         return total_of(self.prices["energy"] * watts / _W_PER_KW * self.hours)
 
-    def of_reserve(self, price: Floats) -> float:
-        """Return a price per kW and hour of the reserve, over the time in which one is held."""
-        reserve_kwh = (self.reserve_w / _W_PER_KW * self.hours)[self.offered]
-        return total_of(price[self.offered] * reserve_kwh)
+    def of_reserve(self, price: Floats, *, scored: bool = False) -> float:
+        """Return a price per kW and hour of the reserve, over the time in which one is held (or only ``scored``)."""
+        held = self.scored if scored else self.offered
+        reserve_kwh = (self.reserve_w / _W_PER_KW * self.hours)[held]
+        return total_of(price[held] * reserve_kwh)
 
     def of_gap(self, price: Floats) -> float:
         """Return a price per kWh of the gap between power and target, over the time with a bid."""
         return total_of((price * self.gap_w / _W_PER_KW * self.hours)[self.bid])
 
     @cached_property
+    def _stretches(self) -> list[tuple[int, int]]:
+        """Pieces from and to which a reserve is held for at least a window of the score."""
+        turns = np.flatnonzero(np.diff(np.concatenate([[0], self.offered.astype(np.int64), [0]])))
+        pairs = zip(turns[::2].tolist(), turns[1::2].tolist(), strict=True)
+        return [
+            pair for pair in pairs if self.scoring.holds_window(float(self.edges_s[pair[1]] - self.edges_s[pair[0]]))
+        ]
+
+    @cached_property
+    def scored(self) -> npt.NDArray[np.bool_]:
+        """In which pieces a reserve is held that can be scored: its stretch is as long as a window."""
+        found = np.zeros(self.offered.size, dtype=np.bool_)
+        for first, last in self._stretches:
+            found[first:last] = True
+        return found
+
+    @cached_property
     def score(self) -> Score | None:
         """Score of the stretches in which a reserve was offered; None where none is as long as a window."""
         rules, spans = self.scoring, []
         response = (self.power_w - self.mean_w) / np.where(self.offered, self.reserve_w, np.nan)
-        turns = np.flatnonzero(np.diff(np.concatenate([[0], self.offered.astype(np.int64), [0]])))
-        for first, last in zip(turns[::2].tolist(), turns[1::2].tolist(), strict=True):
+        for first, last in self._stretches:
             begin_s, end_s = float(self.edges_s[first]), float(self.edges_s[last])
-            if end_s - begin_s >= rules.window_s:
-                wanted, given = (
-                    averages(self.edges_s[first:last], x[first:last], begin_s, end_s, rules)
-                    for x in (self.signal, response)
-                )
-                spans.append((wanted, given))
+            wanted, given = (
+                averages(self.edges_s[first:last], x[first:last], begin_s, end_s, rules)
+                for x in (self.signal, response)
+            )
+            spans.append((wanted, given))
         return pooled_score(spans, rules)
 
     def average(self, values: Floats) -> float:
@@ -112,7 +128,7 @@ class Span:
         """Return what an hour's row says about the bid and how it was followed."""
         bid, offered, seconds = self.bid, self.offered, self.seconds
         if not bid.any():
-            return {"bid_s": 0.0, "offered_s": 0.0, **dict.fromkeys(_FOLLOWED, math.nan)}
+            return {"bid_s": 0.0, "offered_s": 0.0, "scored_s": 0.0, **dict.fromkeys(_FOLLOWED, math.nan)}
         target_w = self.mean_w + self.signal * self.reserve_w
         held_s, error = seconds[offered], self.gap_w[offered] / self.reserve_w[offered]
         moves = np.abs(np.diff(self.signal))[offered[1:] & offered[:-1]]
@@ -120,6 +136,7 @@ class Span:
         return {
             "bid_s": total_of(seconds[bid]),
             "offered_s": total_of(held_s),
+            "scored_s": total_of(seconds[self.scored]),
             "mean_w": average(self.mean_w[bid], seconds[bid]),
             "reserve_w": average(self.reserve_w[bid], seconds[bid]),
             "mean_target_w": average(target_w[bid], seconds[bid]),

@@ -1,8 +1,8 @@
 """Regulation in the manner of PJM (Manual 28 §4): energy as drawn, capacity and performance paid by the score.
 
 Capacity credit score·Π^C·R·h; performance credit score·mileage ratio·Π^M·R·h. The score (``market.score``) is that of
-the whole span, of (P − P̄)/R against y while there is a reserve. A span without a stretch of reserve as long as a
-window of the score cannot be scored and is paid nothing.
+the whole span, of (P − P̄)/R against y while there is a reserve. A stretch of reserve that is shorter than a window of
+the score cannot be scored: neither score nor credits count it.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Pjm(Product):
     def bill(self, span: Span) -> Charges:
         """Return the energy drawn, and what the score leaves of both credits."""
         paid = 0.0 if span.score is None else span.score.score
-        capacity = span.of_reserve(span.prices["capacity"])
-        performance = span.of_reserve(span.prices["mileage"] * span.prices["performance"])
+        capacity = span.of_reserve(span.prices["capacity"], scored=True)
+        performance = span.of_reserve(span.prices["mileage"] * span.prices["performance"], scored=True)
         return Charges(span.drawn_cost, paid * capacity, paid * performance, 0.0)
 
 
