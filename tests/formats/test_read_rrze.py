@@ -173,6 +173,7 @@ def test_emmy_jobs_that_are_none(tmp_path: Path, lines: list[str], reason: str) 
         ("5|Unknown|2018-12-31T08:27|2019-01-01T08:27|7|1-00:00|1-00:00|u|n", "submit time unknown"),
         ("5|2018-12-31T08:27|2018-12-31T08:27|Unknown|7|1-00:00|1-00:00|u|n", "not finished when the log ends"),
         ("5|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T08:27|7|1-00:00|INVALID|u|n", "run time unknown"),
+        ("5|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T08:27|7|1-00:00|01:60|u|n", "run time unknown"),
         (
             "5|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T08:27|many|1-00:00|1-00:00|u|n",
             "nodes are not a positive whole number",
@@ -188,6 +189,52 @@ def test_meggie_rows_that_are_no_jobs(tmp_path: Path, row: str, reason: str) -> 
     assert counts(trace, "dropped") == {reason: 1}
     assert (trace.records, len(trace.jobs)) == (3, 2)
     with pytest.raises(TraceError, match=r"jobs-01.txt:4: "):
+        read_trace(path, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("limit", "request_s"),
+    [("3600", 3600.0), ("01:00", 60.0), ("00:59:00", 3540.0), ("1:00:00:00", 86400.0), ("00:01:00.5", 60.5)],
+)
+def test_time_limits_of_torque(tmp_path: Path, limit: str, request_s: float) -> None:
+    """A time limit is seconds, with minutes, hours and days before them, as PBS and Torque take it."""
+    lines = [line.replace("Resource_List.walltime=01:00:00", f"Resource_List.walltime={limit}") for line in whole()]
+    trace = read_trace(cluster(tmp_path, "emmy", lines), strict=True)
+    assert trace.jobs.request_s.tolist() == [request_s]
+
+
+@pytest.mark.parametrize("limit", ["1-00:00:00", "00:60:00", "junk", "01:00:00:00:00"])
+def test_a_time_limit_of_torque_that_cannot_be_read(tmp_path: Path, limit: str) -> None:
+    """It is taken as none and counted; strict reading refuses it by line and field."""
+    lines = [line.replace("Resource_List.walltime=01:00:00", f"Resource_List.walltime={limit}") for line in whole()]
+    path = cluster(tmp_path, "emmy", lines)
+    trace = read_trace(path)
+    assert math.isnan(trace.jobs.request_s[0])
+    assert counts(trace, "repaired") == {"time limit cannot be read: taken as none": 1}
+    with pytest.raises(TraceError, match=r"jobs-01.txt:3: .*Resource_List.walltime"):
+        read_trace(path, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("limit", "request_s"),
+    [("30", 1800.0), ("1-12", 129600.0), ("1-00:00:00", 86400.0), ("UNLIMITED", math.nan), ("", math.nan)],
+)
+def test_time_limits_of_meggie(tmp_path: Path, limit: str, request_s: float) -> None:
+    """A time limit may be what Slurm takes for one: plain minutes, days and hours, or a word for none."""
+    row = f"5|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T08:27|7|{limit}|00:10|u|n"
+    trace = read_trace(cluster(tmp_path, "meggie", [HEADER, *MEGGIE, row], MEGGIE_POWER), strict=True)
+    asked = dict(zip(trace.jobs.job_id.tolist(), trace.jobs.request_s.tolist(), strict=True))
+    assert asked[5] == pytest.approx(request_s, nan_ok=True)
+
+
+@pytest.mark.parametrize("limit", ["junk", "01:60", "1-25:00", "-30"])
+def test_a_time_limit_of_meggie_that_cannot_be_read(tmp_path: Path, limit: str) -> None:
+    """It is taken as none and counted; strict reading refuses it by line and field."""
+    row = f"5|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T08:27|7|{limit}|00:10|u|n"
+    path = cluster(tmp_path, "meggie", [HEADER, *MEGGIE, row], MEGGIE_POWER)
+    trace = read_trace(path)
+    assert counts(trace, "repaired") == {"time limit cannot be read: taken as none": 1}
+    with pytest.raises(TraceError, match=r"jobs-01.txt:4: .*Timelimit"):
         read_trace(path, strict=True)
 
 

@@ -30,7 +30,8 @@ UNFINISHED = (
 )
 LOST_ITS_NODES = ("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REQUEUED")
 _UNKNOWN_WORDS = ("unknown", "none", "n/a", "invalid", "")
-_UNLIMITED_WORDS = ("unlimited", "infinite", "partition_limit", "not_set")
+UNLIMITED_WORDS = (*_UNKNOWN_WORDS, "unlimited", "infinite", "partition_limit", "not_set")
+"""Slurm's words for no time limit of a job's own, and for no value."""
 _SUFFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _CLOCK = r"^(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,6}(?:\.\d{1,9})?)$"
 LONGEST = 64
@@ -122,7 +123,7 @@ def state(texts: pl.Series) -> pl.Series:
 def is_unlimited(texts: pl.Series) -> npt.NDArray[np.bool_]:
     """Return which texts are one of Slurm's words for *no time limit of its own*."""
     known = texts.fill_null("").str.slice(0, LONGEST).str.to_lowercase()
-    answer: npt.NDArray[np.bool_] = known.is_in((*_UNKNOWN_WORDS, *_UNLIMITED_WORDS)).to_numpy()
+    answer: npt.NDArray[np.bool_] = known.is_in(UNLIMITED_WORDS).to_numpy()
     return answer
 
 

@@ -28,6 +28,8 @@ class Job:
     starts: int = 0
     lost: str = ""
     """Why it is no job of the trace; empty if it is."""
+    limit_unread: tuple[Path, int, str, str] | None = None
+    """File, line, field and text of a time limit that cannot be read."""
 
 
 class Log:
@@ -53,6 +55,12 @@ class Log:
             if known is not line:
                 self.note("repaired", NOT_UTF8, file, number, quote(lines[-1]), "text")
         return lines
+
+    def note_limit(self, job: Job) -> None:
+        """Count a job whose time limit cannot be read."""
+        if job.limit_unread is not None:
+            file, line, field, text = job.limit_unread
+            self.note("repaired", "time limit cannot be read: taken as none", file, line, f"{field}={text}", field)
 
     def note_job(self, action: Action, reason: str, job: Job) -> None:
         """Count a job under a reason."""

@@ -131,6 +131,7 @@ def _build(log: Log, kept: list[Job], queued: Floats, started: Floats, draw_w: F
             log.note_job("repaired", "queued before the log begins: counts from its start", job)
         if np.isnan(watts):
             log.note_job("kept", "no power of it beside the log: power unknown", job)
+        log.note_limit(job)
         if job.run_s == 0:
             log.note_job("kept", "run time 0: ends the instant it starts", job)
     queued = np.where(late, started, queued)

@@ -2,7 +2,8 @@
 
 The header is ``JobID|Submit|Start|End|ReqNodes|Timelimit|Elapsed|User|JobName|`` and a row
 ``349988|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T08:27|7|1-00:00|1-00:00|5c8e3240|b7ef4ccd``: times without
-seconds, durations as ``[D-]HH:MM`` (not MM:SS as in other dumps), and a bar too many at the end of the header.
+seconds, durations as ``[D-]HH:MM`` (not MM:SS as in other dumps), and a bar too many at the end of the header. A time
+limit may also be what Slurm takes for one: ``30`` is minutes, ``1-12`` a day and 12 hours.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import re
 from pathlib import Path
 
 from wattline.formats.jobs.rrze.log import Job, Log
+from wattline.reading.fields import UNLIMITED_WORDS
 from wattline.reading.notes import quote
 
 WIDTH = 9
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?")
+_MINUTES = re.compile(r"\d{1,8}")
+_DAYS = re.compile(r"\d{1,4}-\d{1,2}")
 _SPAN = re.compile(r"(?:(\d{1,4})-)?(\d{1,5}):(\d\d)(?::(\d\d))?")
 
 
@@ -47,7 +51,7 @@ def _job(file: Path, number: int, line: str, cells: list[str]) -> Job:
         _time(start),
         _time(end),
         span_s(elapsed),
-        span_s(limit),
+        limit_s(limit),
         int(nodes) if nodes.isascii() and nodes.isdigit() and len(nodes) < 10 else 0,
         user,
         name,
@@ -63,6 +67,8 @@ def _job(file: Path, number: int, line: str, cells: list[str]) -> Job:
         job.lost = "run time unknown"
     elif job.nodes < 1:
         job.lost = "nodes are not a positive whole number"
+    if not (job.limit_s >= 0 or limit.lower() in UNLIMITED_WORDS):
+        job.limit_unread = (file, number, "Timelimit", limit)
     if not job.limit_s > 0:
         job.limit_s = float("nan")
     return job
@@ -95,13 +101,26 @@ def _time(text: str) -> str:
 
 
 def span_s(text: str) -> float:
-    """Return seconds of ``[D-]HH:MM`` or ``[D-]HH:MM:SS``; NaN for anything else.
+    """Return seconds of ``[D-]HH:MM`` or ``[D-]HH:MM:SS``; NaN for anything else, as an hour of 60 minutes.
 
-    >>> span_s("1-00:00"), span_s("14:51"), span_s("UNLIMITED")
-    (86400.0, 53460.0, nan)
+    >>> span_s("1-00:00"), span_s("14:51"), span_s("UNLIMITED"), span_s("01:60")
+    (86400.0, 53460.0, nan, nan)
     """
     found = _SPAN.fullmatch(text)
     if found is None:
         return float("nan")
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    if seconds >= 60 or minutes >= 60 or (found[1] and hours >= 24):
+        return float("nan")
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
+def limit_s(text: str) -> float:
+    """Return seconds of a time limit: as a run time, or plain minutes, or ``D-HH``; NaN for anything else.
+
+    >>> limit_s("17:00"), limit_s("30"), limit_s("1-12"), limit_s("junk")
+    (61200.0, 1800.0, 129600.0, nan)
+    """
+    if _MINUTES.fullmatch(text):
+        return 60.0 * int(text)
+    return span_s(f"{text}:00" if _DAYS.fullmatch(text) else text)

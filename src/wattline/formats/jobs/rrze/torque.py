@@ -16,7 +16,7 @@ from wattline.reading.notes import quote
 
 _LINE = re.compile(r"^(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Z]);(\d{1,15})([^\s;]*)[\s;]*(.*)$", re.DOTALL)
 _FIELD = re.compile(r"([\w.]+)=(\S*)")
-_CLOCK = re.compile(r"(?:(\d{1,4}):)?(\d{1,5}):(\d\d):(\d\d)")
+_CLOCK = re.compile(r"(?:(?:(?:(\d{1,4}):)?(\d{1,5}):)?(\d{1,7}):)?(\d{1,9}(?:\.\d{1,3})?)")
 
 
 def read_torque_events(log: Log, files: list[tuple[Path, bytes]]) -> None:
@@ -48,13 +48,13 @@ def read_torque_events(log: Log, files: list[tuple[Path, bytes]]) -> None:
     jobs: dict[str, Job] = {}
     for time, _, event, number, name, message, file, line_number, line in sorted(events, key=lambda e: e[:2]):
         job = jobs.setdefault(name, Job(number, file, line_number, quote(line)))
-        _apply(job, event, time, message)
+        _apply(job, event, time, message, (file, line_number))
     for job in jobs.values():
         _finish(log, job)
     log.jobs += jobs.values()
 
 
-def _apply(job: Job, event: str, time: str, message: str) -> None:
+def _apply(job: Job, event: str, time: str, message: str, at: tuple[Path, int]) -> None:
     fields = dict(_FIELD.findall(message[:2000]))
     if event == "Q":
         job.queued = job.queued or time
@@ -70,8 +70,10 @@ def _apply(job: Job, event: str, time: str, message: str) -> None:
         job.nodes = (
             count_nodes(fields.get("Resource_List.nodect") or fields.get("Resource_List.nodes", "")) or job.nodes
         )
-        limit_s = clock_s(fields.get("Resource_List.walltime", ""))
-        job.limit_s = limit_s if limit_s > 0 else job.limit_s
+        if asked := fields.get("Resource_List.walltime", ""):
+            limit_s = clock_s(asked)
+            job.limit_s = limit_s if limit_s > 0 else float("nan")
+            job.limit_unread = None if limit_s >= 0 else (*at, "Resource_List.walltime", asked)
         job.user, job.name = fields.get("account", job.user), fields.get("jobstr", job.name)
 
 
@@ -97,18 +99,17 @@ def _finish(log: Log, job: Job) -> None:
 
 
 def clock_s(text: str) -> float:
-    """Return seconds of ``[DD:]HH:MM:SS``; NaN for anything else.
+    """Return seconds of ``[[[DD:]HH:]MM:]SS[.fff]``, as PBS and Torque take a time; NaN for anything else.
 
-    >>> clock_s("24:00:00"), clock_s("1:00:00:30")
-    (86400.0, 86430.0)
+    >>> clock_s("24:00:00"), clock_s("1:00:00:30"), clock_s("3600"), clock_s("01:00"), clock_s("1-00:00:00")
+    (86400.0, 86430.0, 3600.0, 60.0, nan)
     """
     found = _CLOCK.fullmatch(text)
     if found is None:
         return float("nan")
-    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    if seconds >= 60 or minutes >= 60 or (hours >= 24 and found[1] is not None):
-        return float("nan")
-    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    crowded = (found[3] and seconds >= 60) or (found[2] and minutes >= 60) or (found[1] and hours >= 24)
+    return float("nan") if crowded else ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def count_nodes(text: str) -> int:
