@@ -300,6 +300,18 @@ def test_kinds_of_meggie_have_observed_power(tmp_path: Path) -> None:
     assert (row.kind.floor_w, row.kind.draw_w) == (110.0, 120.0)
 
 
+@pytest.mark.parametrize(("name", "lines"), [("emmy", EMMY), ("meggie", [HEADER, *MEGGIE])])
+def test_both_logs_are_in_the_time_of_erlangen(tmp_path: Path, name: str, lines: list[str]) -> None:
+    """The zone of the logs is known: another one changes nothing and is said to; their own needs no word."""
+    path = cluster(tmp_path, name, lines)
+    plain, same, other = (read_trace(path, zone=zone) for zone in (None, "Europe/Berlin", "Asia/Tokyo"))
+    assert plain.zone == same.zone == other.zone == "Europe/Berlin"
+    assert not plain.zone_assumed
+    assert plain.notes == same.notes
+    assert plain.jobs.epoch_unix_s == other.jobs.epoch_unix_s
+    assert "the log's times are those of Europe/Berlin: zone changes nothing" in [note.reason for note in other.notes]
+
+
 def test_files_that_are_no_logs(tmp_path: Path) -> None:
     """An empty folder, files of both clusters together, and a file without jobs are refused in one line."""
     (tmp_path / "none").mkdir()

@@ -133,12 +133,13 @@ def _unknown(path: Path | str, head: Head) -> TraceError:
 
 
 def _of_zone(trace: Trace, zone: str | None) -> Trace:
-    """Mention a zone that was given for a log without local times."""
-    if zone is None or trace.zone is not None:
+    """Mention a zone that was given for a log without local times, or whose zone is known."""
+    if zone is None or trace.zone == zone:
         return trace
     from wattline.reading.notes import Note
 
-    note = Note("kept", "the log has no local times: zone changes nothing", len(trace.jobs), f"zone = {zone}")
+    known = "the log has no local times" if trace.zone is None else f"the log's times are those of {trace.zone}"
+    note = Note("kept", f"{known}: zone changes nothing", len(trace.jobs), f"zone = {zone}")
     return replace(trace, notes=(*trace.notes, note))
 
 

@@ -109,7 +109,7 @@ def _to_trace(path: Path | str, log: Log, power: dict[int, float], nodes: int, *
         raise refuse_empty(path, records, log.settle(strict=strict))
     jobs = _build(log, kept, queued[rows], started[rows], np.array([power.get(job.number, np.nan) for job in kept]))
     header = {"Installation": "RRZE " + ("emmy" if nodes == EMMY else "meggie"), "Power": "CPU and DRAM, per node"}
-    return Trace(jobs, log.settle(strict=strict), str(path), header, nodes, records)
+    return Trace(jobs, log.settle(strict=strict), str(path), header, nodes, records, zone=TIME_ZONE)
 
 
 def _instants(path: Path | str, jobs: list[Job], name: str) -> Floats:
