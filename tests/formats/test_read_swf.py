@@ -266,3 +266,42 @@ def test_curie_drops(data_dir: Path) -> None:
     }
     assert counts(trace, "kept")["run time 0: ends the instant it starts"] == 1_430
     assert trace.jobs.submit_s[0] == 31_656_837
+
+
+@pytest.mark.parametrize(
+    "began", ["99999999999999999999", "abc", "-5", "12 34", "1711846200000", "Mon Jan 1 1996", "1e400"]
+)
+def test_a_start_that_cannot_be_true_is_not_believed(tmp_path: Path, began: str) -> None:
+    """A header whose UnixStartTime is no number of seconds leaves the log without a date, and a note says so."""
+    path = tmp_path / "a.swf"
+    path.write_text(f"; UnixStartTime: {began}\n; MaxNodes: 8\n1 0 0 300 4 -1 -1 4 600 -1 1 1 1 1 1 1 -1 -1\n")
+    trace = read_swf(path, strict=True)
+    assert math.isnan(trace.jobs.epoch_unix_s)
+    (note,) = (note for note in trace.notes if "UnixStartTime" in note.reason)
+    assert (note.action, note.count) == ("kept", 1)
+    assert "not believed" in note.reason
+    assert began in note.example
+
+
+@pytest.mark.parametrize(
+    ("began", "epoch"), [("0", math.nan), ("-1", math.nan), ("", math.nan), ("856648000.5", 856648000.5)]
+)
+def test_a_start_that_is_sound_or_not_known_needs_no_note(tmp_path: Path, began: str, epoch: float) -> None:
+    """0 and -1 mean that the start is not known, as the archive writes it."""
+    path = tmp_path / "a.swf"
+    path.write_text(f"; UnixStartTime: {began}\n; MaxNodes: 8\n1 0 0 300 4 -1 -1 4 600 -1 1 1 1 1 1 1 -1 -1\n")
+    trace = read_swf(path)
+    assert trace.jobs.epoch_unix_s == pytest.approx(epoch, nan_ok=True)
+    assert not [note for note in trace.notes if "UnixStartTime" in note.reason]
+
+
+def test_a_start_that_is_said_twice(tmp_path: Path) -> None:
+    """Of two different starts the first is used, and a note says that there is another."""
+    path = tmp_path / "a.swf"
+    head = "; UnixStartTime: 1711846200\n; UnixStartTime: 17\n"
+    path.write_text(f"{head}1 0 0 300 4 -1 -1 4 600 -1 1 1 1 1 1 1 -1 -1\n")
+    trace = read_swf(path)
+    assert trace.jobs.epoch_unix_s == 1711846200.0
+    assert "the header says UnixStartTime again, and something else: the first is used" in [
+        n.reason for n in trace.notes
+    ]

@@ -20,10 +20,6 @@ LONGEST_NAME = 100
 """Characters of a run's name, as in scenarios."""
 
 
-MOST_EPOCH_S = 1e11
-"""Seconds since 1970 beyond which nobody has a log."""
-
-
 class Trace:
     """Jobs and where they come from. ``read_trace``, ``draw_trace`` and ``from_frame`` make one."""
 
@@ -221,6 +217,7 @@ def from_frame(
     import polars as pl
 
     from wattline.formats.jobs import with_twins
+    from wattline.reading.began import MOST_EPOCH_S
 
     if epoch_unix_s is not None and not (isinstance(epoch_unix_s, (int, float)) and abs(epoch_unix_s) < MOST_EPOCH_S):
         raise InputError(f"from_frame: epoch_unix_s is seconds since 1970, got {epoch_unix_s!r}")

@@ -10,7 +10,6 @@ job's partition is the site that ran it (``LastRunSiteID``), else its ``Partitio
 
 from __future__ import annotations
 
-import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +21,10 @@ from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.formats.jobs.gwf import FIELDS
 from wattline.model.jobs import JobTable
+from wattline.reading.began import header_epoch
 from wattline.reading.delimited import Delimited, Pieces
 from wattline.reading.fields import MAX_WHOLE, Coder, numbers
-from wattline.reading.machine import header_number, size_machine
+from wattline.reading.machine import size_machine
 from wattline.reading.notes import ROUNDED, Action, Finding, Trace, build_jobs, refuse_empty, settle
 from wattline.reading.parts import squeeze
 from wattline.reading.source import as_text, peek
@@ -149,8 +149,12 @@ class _Log:
         """Return the job table."""
         submit, wait, request = (self.number[name][keep] for name in ("SubmitTime", "WaitTime", "ReqTime"))
         first = float(submit.min())
-        began = header_number(header.get("UnixStartTime", ""))
-        epoch = first if first >= UNIX_S else began if began > 0 else math.nan
+        epoch = first
+        if first < UNIX_S:
+            epoch, undated = header_epoch(header)
+            self.findings += [
+                Finding("kept", told, 1, None, key, value, f"{key}: {value}") for key, value, told in undated
+            ]
         told = next((name for name in PARTITIONS if (self.codes[name][0][keep] >= 0).any()), PARTITIONS[-1])
         names: dict[str, Any] = {}
         for column, source in (*NAMED.items(), ("partition", told)):

@@ -21,7 +21,6 @@ Times
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +33,8 @@ from wattline.arrays import Ints
 from wattline.errors import InputError, TraceError
 from wattline.formats.jobs.swf.text import FIELDS, Columns, SwfText, parse_swf
 from wattline.model.jobs import UNKNOWN, JobTable
-from wattline.reading.machine import header_number, header_oddities, size_machine
+from wattline.reading.began import header_epoch
+from wattline.reading.machine import header_oddities, size_machine
 from wattline.reading.notes import ROUNDED, Action, Finding, Trace, build_jobs, refuse_empty, settle
 
 Mask = npt.NDArray[np.bool_]
@@ -67,11 +67,12 @@ def read_swf(
     _refuse_foreign(log)
     keep = _drop_what_never_ran(log)
     header = {key: "\n".join(values) for key, values in log.parsed.header.items()}
-    for key, value, told in header_oddities(header):
+    epoch, undated = header_epoch(header)
+    for key, value, told in (*header_oddities(header), *undated):
         log.findings.append(Finding("kept", told, 1, None, key, value, f"{key}: {value}"))
     machine = size_machine(header, _processors(log)[keep], cores_per_node, nodes)
     _mention_oddities(log, keep, machine.divide, dependencies=dependencies)
-    jobs = _build(log, keep, machine.divide, partition_from) if keep.any() else None
+    jobs = _build(log, keep, machine.divide, partition_from, epoch) if keep.any() else None
     if jobs is not None and dependencies:
         jobs = _link(log, jobs, keep)
     notes = settle(path, log.findings, strict=strict)
@@ -181,7 +182,7 @@ def _processors(log: _Log) -> npt.NDArray[np.float64]:
     return np.where(allocated > 0, allocated, requested)
 
 
-def _build(log: _Log, keep: Mask, cores_per_node: int, partition_from: str | None) -> JobTable:
+def _build(log: _Log, keep: Mask, cores_per_node: int, partition_from: str | None, epoch: float) -> JobTable:
     column, header = log.parsed.columns, log.parsed.header
     partition = _partition_column(log, partition_from)
     user, users = _codes(column[USER][keep], header.get("User", []))
@@ -205,7 +206,7 @@ def _build(log: _Log, keep: Mask, cores_per_node: int, partition_from: str | Non
         groups=groups,
         kinds=kinds,
         partitions=partitions,
-        epoch_unix_s=_epoch(header),
+        epoch_unix_s=epoch,
     )
 
 
@@ -270,9 +271,3 @@ def _link(log: _Log, jobs: JobTable, keep: Mask) -> JobTable:
     log.note("repaired", "preceding job is not an earlier job of the trace: link cut", lost, PRECEDING)
     think = np.maximum(column[THINK][order], 0.0)
     return jobs.with_columns(after=np.where(good, row, UNKNOWN), think_s=np.where(good, think, 0.0))
-
-
-def _epoch(header: dict[str, list[str]]) -> float:
-    """Return the log's start in Unix seconds; 0 (as rebased logs say) is nobody's start and means unknown."""
-    value = header_number(header.get("UnixStartTime", [""])[0])
-    return value if value > 0 else math.nan
