@@ -211,6 +211,19 @@ def test_what_is_said_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(wl.InputError, match=r"policy.cap='none' says again what cap='under-limit' says"):
         wl.simulate(trace, machine, limit=1400, cap="under-limit", settings={"policy.cap": "none"})
     wl.simulate(trace, machine, settings={"limit.power": 1400, "policy.select": "first-fit", "run.ties": "event"})
+    for argument, settings in (
+        ({"seed": 4}, {"seed": 9}),
+        ({"seed": 1}, {"seed": 9}),
+        ({"name": "a"}, {"name": "b"}),
+        ({"order": "fcfs"}, {"policy.order": "lcfs"}),
+        ({"select": "easy"}, {"policy.select": "in-order"}),
+        ({"learn": "request"}, {"policy.learn": "truth"}),
+        ({"ties": "instant"}, {"run.ties": "event"}),
+        ({}, {"cluster.nodes": 8}),
+        ({}, {"cluster": {"nodes": 8}}),
+    ):
+        with pytest.raises(wl.InputError, match=r"settings: .* says again what .* says; leave one out"):
+            wl.simulate(trace, machine, settings=settings, **argument)
     (tmp_path / "s.toml").write_text(
         '[trace]\ngenerator = "lublin"\njobs = 20\n[cluster]\nnodes = 8\nidle = 90\nmax = 350\n'
     )
@@ -289,3 +302,47 @@ def test_ctrl_c_is_heard_within_a_second(tmp_path: Path) -> None:
     done = python(PRESSED, tmp_path)
     assert done.out.startswith("heard after"), done.err
     assert float(done.out.split()[-1]) < 2.5
+
+
+SWF = "; MaxProcs: 8\n1 0 0 300 4 -1 -1 4 600 -1 1 1 1 1 1 1 -1 -1\n2 9 0 300 6 -1 -1 6 600 -1 1 1 1 1 1 1 -1 -1\n"
+
+
+def test_keys_that_tell_how_a_log_is_read_are_applied_to_a_path(tmp_path: Path) -> None:
+    """``trace.cores_per_node``, ``trace.strict`` and ``trace.format`` do what they do for ``read_trace``."""
+    log, machine = tmp_path / "a.swf", wl.Machine(nodes=4)
+    log.write_text(SWF)
+    run = wl.simulate(log, machine, settings={"trace.cores_per_node": 2}, progress=False)
+    assert run.jobs["nodes"].to_list() == wl.read_trace(log, cores_per_node=2).jobs["nodes"].to_list() == [2, 3]
+    with pytest.raises(wl.InputError, match=r"a\.swf"):
+        wl.simulate(log, machine, settings={"trace.format": "sacct"}, progress=False)
+    log.write_text(f"{SWF}3 what is this\n")
+    assert wl.simulate(log, wl.Machine(nodes=8), progress=False).jobs.height == 2
+    with pytest.raises(wl.InputError, match=r"a.swf:4: "):
+        wl.simulate(log, wl.Machine(nodes=8), settings={"trace.strict": True}, progress=False)
+    with pytest.raises(wl.InputError, match=r"trace.file='b.swf' says again what trace="):
+        wl.simulate(log, wl.Machine(nodes=8), settings={"trace.file": "b.swf"}, progress=False)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"trace.cores_per_node": 2}, {"trace.strict": True}, {"trace.zone": "Europe/Paris"}, {"trace.format": "swf"}],
+)
+def test_keys_that_tell_how_a_log_is_read_come_too_late_for_jobs(tmp_path: Path, settings: dict[str, object]) -> None:
+    """Jobs that are read are not read again: such a setting is refused, never claimed by the journal."""
+    (tmp_path / "a.swf").write_text(SWF)
+    for trace in (wl.read_trace(tmp_path / "a.swf"), wl.from_frame(COLUMNS)):
+        with pytest.raises(wl.InputError, match=r"settings: trace\.\S+=.* comes too late .* give it to wl.read_trace"):
+            wl.simulate(trace, wl.Machine(nodes=8), settings=settings, progress=False)
+    drawn = wl.draw_trace("lublin", nodes=8, jobs=5)
+    with pytest.raises(wl.InputError, match=r"settings: trace.load=0.5 .* give it to wl.draw_trace"):
+        wl.simulate(drawn, wl.Machine(nodes=8), settings={"trace.load": 0.5}, progress=False)
+    cut = wl.simulate(
+        wl.read_trace(tmp_path / "a.swf"), wl.Machine(nodes=8), settings={"trace.jobs": 1}, progress=False
+    )
+    assert cut.jobs.height == 1
+
+
+def test_a_frame_has_no_other_file() -> None:
+    """A file as a setting would leave the frame out in silence."""
+    with pytest.raises(wl.InputError, match=r"settings: trace.file='x.swf' says again"):
+        wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4), settings={"trace.file": "x.swf"})

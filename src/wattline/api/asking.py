@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +23,8 @@ Policy = Any
 
 KeyPath = tuple[str | int, ...]
 
-_UNSAID: frozenset[KeyPath] = frozenset(
-    {("limit", "power"), ("run", "kill"), *(("policy", slot) for slot in ("place", "cap", "profile", "bid"))}
-)
-"""Keys of arguments that say nothing unless they are given: a setting must not say them again."""
+_OF_READ_JOBS = ("jobs", "load")
+"""Keys of [trace] that change jobs which are read already; the others say how a log is read, or jobs are drawn."""
 
 
 @dataclass
@@ -90,12 +88,14 @@ def ask(
     settings: Mapping[str, Any] | None = None,
     seed: int = 1,
     name: str | None = None,
+    unsaid: Collection[KeyPath] = (),
     words: Callable[[str, Any], str] = in_python,
     source: str = "simulate",
 ) -> Document:
     """Return the scenario of one run. ``words`` tells how an argument was typed, for messages.
 
-    ``settings`` are dotted keys of a scenario.
+    ``settings`` are dotted keys of a scenario. They must not say again what an argument says, unless its key is
+    ``unsaid``: nobody gave that argument.
     """
     from wattline.scenario.documents import Given, document
     from wattline.scenario.read.files import set_key
@@ -106,6 +106,8 @@ def ask(
     require_names("settings", settings or {})
     seed, limit = as_plain(seed), as_plain(limit)
     keys = Keys({"schema": 1, "name": name or trace.name, "seed": seed}, {("seed",): words("seed", seed)})
+    if name is not None:
+        keys.typed["name",] = words("name", name)
     for key, value in trace.section.items():
         keys.put("trace", key, value, words("trace" if key == "file" else key, value))
     for key, value in machine.cluster().items():
@@ -122,13 +124,26 @@ def ask(
     for key, value in (configurations or {}).items():
         keys.data.setdefault("configurations", [{}])[0][key] = value
         keys.typed["configurations", 0, key] = words(f"configurations.{key}", value)
-    said = {path: typed for path, typed in keys.typed.items() if path in _UNSAID}
+    said = {path: typed for path, typed in keys.typed.items() if path not in unsaid}
     for dotted, value in as_plain(settings or {}).items():
         path = set_key(keys.data, dotted, value, dotted)
         twice = next((typed for one, typed in said.items() if one[: len(path)] == path), None)
         if twice is not None:
             raise InputError(f"settings: {in_python(dotted, value)} says again what {twice} says; leave one out")
+        _refuse_unread(trace, path, in_python(dotted, value))
         keys.typed[path] = in_python(dotted, value)
     given = Given(trace.handed if trace.is_read else None, keys.policies)
     told = Source(source, overrides=keys.typed, is_program=words is in_python)
     return document(keys.data, told, given=given)
+
+
+def _refuse_unread(trace: Trace, path: KeyPath, typed: str) -> None:
+    """Refuse a setting that says how jobs are read or drawn, where that is done."""
+    if path[0] != "trace" or not trace.is_read:
+        return
+    if "file" not in trace.section:
+        raise InputError(f"settings: {typed} comes too late for jobs that are drawn; give it to wl.draw_trace")
+    if path[1] not in _OF_READ_JOBS:
+        raise InputError(
+            f"settings: {typed} comes too late for jobs that are read; give it to wl.read_trace, or simulate the path"
+        )

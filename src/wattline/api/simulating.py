@@ -6,30 +6,33 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wattline.api.asking import Policy, ask
+from wattline.api.asking import KeyPath, Policy, ask
 from wattline.api.machine import Machine, Quantity
 from wattline.api.runs import Run
 from wattline.api.studies import Study
-from wattline.api.trace import Trace, read_trace
+from wattline.api.trace import Trace, log_at
 from wattline.errors import InputError
+
+_USUAL = {"order": "fcfs", "select": "easy", "learn": "request"}
+"""Policies of slots that every run names."""
 
 
 def simulate(
     trace: Trace | Study | Path | str,
     machine: Machine | None = None,
     *,
-    order: Policy = "fcfs",
-    select: Policy = "easy",
+    order: Policy = None,
+    select: Policy = None,
     place: Policy = None,
     cap: Policy = None,
-    learn: Policy = "request",
+    learn: Policy = None,
     profile: Policy = None,
     bid: Policy = None,
     limit: Quantity | None = None,
-    ties: str = "instant",
+    ties: str | None = None,
     kill: bool = False,
     settings: Mapping[str, Any] | None = None,
-    seed: int = 1,
+    seed: int | None = None,
     name: str | None = None,
     progress: bool = True,
 ) -> Run:
@@ -43,17 +46,18 @@ def simulate(
         The cluster (default: as the log says).
     order, select, place, cap, learn, profile, bid
         Policies of the slots: a built-in name, the path of a file, an object of ``wl.policy``, or ``{"name": one of
-        these, parameter: value}``.
+        these, parameter: value}`` (default: fcfs, easy, lowest, none, request, known, given).
     limit
         Power limit of the machine: ``"28 kW"``, or watts.
     ties
-        One scheduling pass an ``"instant"``, or one after every single ``"event"``.
+        One scheduling pass an ``"instant"``, or one after every single ``"event"`` (default: ``"instant"``).
     kill
         Whether jobs end at their requested time.
     settings
-        Any other key of a scenario by its dotted name, as ``{"run.until": "10 d"}``.
+        Any other key of a scenario by its dotted name, as ``{"run.until": "10 d"}``. What an argument says must not be
+        said again; keys that tell how a log is read (``trace.zone``) go with a path.
     seed
-        Seed of everything random.
+        Seed of everything random (default: 1).
     name
         Name of the run in reports and journals (default: that of the trace).
     progress
@@ -75,7 +79,7 @@ def simulate(
         )
     if machine is not None and not isinstance(machine, Machine):
         raise InputError(f"simulate: machine is a wl.Machine, got {type(machine).__name__}")
-    jobs = trace if isinstance(trace, Trace) else read_trace(trace)
+    jobs = trace if isinstance(trace, Trace) else log_at(trace)
     policies = {
         "order": order,
         "select": select,
@@ -88,15 +92,18 @@ def simulate(
     for slot, given in policies.items():
         if isinstance(given, (list, tuple)):
             raise InputError(f"{slot}: one run takes one policy, got {len(given)}; wl.load(…).vary takes lists")
+    unsaid: set[KeyPath] = {("policy", slot) for slot in _USUAL if policies[slot] is None}
+    unsaid |= {path for path, given in ((("run", "ties"), ties), (("seed",), seed)) if given is None}
     asked = ask(
         jobs,
         machine or Machine(),
-        policies=policies,
-        ties=ties,
+        policies={slot: _USUAL.get(slot) if given is None else given for slot, given in policies.items()},
+        ties="instant" if ties is None else ties,
         kill=kill,
         limit=limit,
         settings=settings,
-        seed=seed,
+        seed=1 if seed is None else seed,
         name=name,
+        unsaid=unsaid,
     )
     return Study(asked).simulate(progress=progress)
