@@ -221,6 +221,19 @@ def test_the_page_shows_the_figures_people_know(sold: Journal, out: Path) -> Non
         assert kinds == [name] or name == "paused"
 
 
+def test_the_page_counts_hours_and_not_rows(tmp_path: Path, out: Path) -> None:
+    """Two hours that are sold from half past on are three rows of the accounts, and two hours on every card."""
+    (tmp_path / "s.toml").write_text(MARKET)
+    sets = ["prices.start=2022-07-01T05:30:00Z", "prices.energy=0.1"]
+    study = wire(variants(read_scenario(tmp_path / "s.toml", sets))[0])
+    study.write(study.simulate(), tmp_path / "j")
+    journal = open_journal(tmp_path / "j")
+    assert journal.hours.collect().filter(pl.col("billed") == 1).height == 3
+    write_report(journal, out)
+    assert "2 hours; " in out.read_text()
+    assert "3 hours" not in out.read_text()
+
+
 def test_waiting_jobs_and_arrivals_are_those_with_a_promise(sold: Journal) -> None:
     """Standby jobs, which always wait, are in neither count; the line of waiting jobs is the queue without them."""
     run = load(sold)

@@ -162,7 +162,11 @@ def _trace_notes(manifest: Mapping[str, Any]) -> str:
 def _add_regulation(page: Page, run: Run, summary: Summary, journal: Journal) -> None:
     found = summary.regulation
     if found is not None:
-        page.add("<h2>Demand response</h2>", _regulation_cards(found), page.figure(draw_regulation(run, journal)))
+        page.add(
+            "<h2>Demand response</h2>",
+            _regulation_cards(found, summary.accounts),
+            page.figure(draw_regulation(run, journal)),
+        )
         page.add(settlement_table(found) if summary.accounts is None else "")
     if summary.accounts is not None:
         page.add("" if found else "<h2>Cost and carbon</h2>", _accounts_cards(summary.accounts, sold=found is not None))
@@ -174,8 +178,8 @@ def _add_regulation(page: Page, run: Run, summary: Summary, journal: Journal) ->
         page.add(f'<div class="grid">{"".join(page.figure(figure) for figure in drawn)}</div>', qos_table(summary))
 
 
-def _regulation_cards(found: Regulation) -> str:
-    hours = plural(len(found.hours), "hour")
+def _regulation_cards(found: Regulation, accounts: Accounts | None) -> str:
+    hours = plural(len(found.hours), "hour") if accounts is None else hours_words(accounts.total)
     cards = (
         card(
             "mean power bid",
