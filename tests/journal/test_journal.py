@@ -195,6 +195,24 @@ def test_why_it_cannot_be_written_is_what_the_system_says(tmp_path: Path, monkey
         assert str(caught.value) == f"{tmp_path / 'j'}: cannot be written: {said}; give another folder"
 
 
+def test_a_full_disk_is_called_that_whatever_polars_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the library tells of a broken file, the system is asked; a disk that takes more is not blamed."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise pl.exceptions.ComputeError("parquet: File out of specification: Invalid thrift: bad data")
+
+    def full(self: Path, _: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self))
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", broken)
+    with pytest.raises(TraceError, match="cannot be written: parquet: File out of specification"):
+        write_journal(tmp_path / "j", example_frames(5), {})
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(TraceError) as caught:
+        write_journal(tmp_path / "j", example_frames(5), {})
+    assert str(caught.value) == f"{tmp_path / 'j'}: cannot be written: No space left on device; give another folder"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -180,11 +180,20 @@ def _told(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return dict(_plain(_versions() | own | {"journal": VERSION}))
 
 
+_PROBE_BYTES = 1 << 20
+"""What is written to see whether a disk takes anything."""
+
+
 def _why(error: Exception, temporary: Path) -> str:
     """Return what the system says, without the name that only we gave the folder."""
     told = re.search(r"([^:]+) \(os error \d+\)", str(error))
     if told is not None:
         return told[1].strip()
+    if not isinstance(error, OSError):  # polars does not tell what the system said: ask it
+        try:
+            (temporary / "probe").write_bytes(bytes(_PROBE_BYTES))
+        except OSError as problem:
+            return problem.strerror or str(problem)
     return getattr(error, "strerror", None) or _first_line(error).replace(str(temporary), "the new journal")
 
 
