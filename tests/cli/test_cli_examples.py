@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -42,6 +45,24 @@ def test_changed_examples_are_not_overwritten(folder: Path, wattline: Call) -> N
     assert mine.read_text() == "# mine\n"
     assert wattline("examples", "mine", "--force").code == 0
     assert mine.read_text() == before
+
+
+@pytest.mark.parametrize("command", ["examples", "units"])
+def test_a_full_disk_is_said_of_the_file_that_is_written(
+    folder: Path, wattline: Call, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """The copy is named, not the file that ships, and no half of one is left behind."""
+
+    def full(source: Path, target: Path) -> None:
+        Path(target).write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(source), None, str(target))
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    answer = wattline(command, "new")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert answer.err.startswith("wattline: new/")
+    assert answer.err.endswith(": cannot be written (No space left on device); give another folder\n")
+    assert not [path for path in (folder / "new").rglob("*") if path.is_file()]
 
 
 @pytest.mark.parametrize(

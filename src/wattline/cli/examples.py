@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -87,12 +89,26 @@ def copy(source: Path, folder: Path, terminal: Terminal, *, force: bool) -> list
         target = folder / name
         if target.exists() and name not in differ:
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source / name, target)
-        target.chmod(0o644)
+        _copy_one(source / name, target)
     for name in files:
         terminal.line(f"{folder / name}{_about(source / name)}")
     return [str(name) for name in files]
+
+
+def _copy_one(source: Path, target: Path) -> None:
+    """Copy a file whole or not at all."""
+    temporary = target.with_name(f".{target.name}.writing-{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, temporary)
+        temporary.chmod(0o644)
+        temporary.replace(target)
+    except OSError as problem:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise ScenarioError(
+            f"{target}: cannot be written ({problem.strerror or problem}); give another folder"
+        ) from None
 
 
 def _same(source: Path, target: Path) -> bool:
