@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -223,3 +224,18 @@ def test_a_bid_overwrites_nothing_else(folder: Path, wattline: Call) -> None:
         assert (answer.code, answer.err.count("\n")) == (2, 1)
         assert said in answer.err
     assert time.monotonic() - began < 30.0
+
+
+def test_a_comparison_that_was_cut_off_is_called_that(folder: Path, wattline: Call) -> None:
+    """Without its result a comparison is no journal but runs: report says so, how many are done and what to do."""
+    (folder / "small.toml").write_text(SCENARIO)
+    assert wattline("compare", "small.toml", "--seeds", "2", "--out", "both", "--quiet").code == 0
+    (folder / "both" / "comparison.json").unlink()
+    answer = wattline("report", "both")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "both: holds a comparison that was cut off (2 of its runs are done); compare again with" in answer.err
+    one = answer.err.rstrip("\n").rpartition("wattline report ")[2]
+    assert wattline("report", one, "--quiet").code == 0
+    shutil.rmtree(folder / "both" / "runs")
+    (folder / "both" / "runs").mkdir()
+    assert "(0 of its runs are done); compare again with wattline compare\n" in wattline("report", "both").err

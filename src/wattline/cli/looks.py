@@ -151,6 +151,7 @@ def report(
     for target in (out, bids):
         if target is not None:
             refuse_journal_file(target)
+    _refuse_cut_comparison(journal)
     say_cut(journal, terminal)
     run = Run(folder=journal)
     told = _write_bids(run.journal, bids)
@@ -165,6 +166,21 @@ def report(
             "summary": run.summary.to_dict(),
             "baseline": None if run.baseline is None else run.baseline.to_dict(),
         }
+    )
+
+
+def _refuse_cut_comparison(folder: Path) -> None:
+    """Say of a comparison that was cut off what it is: it has runs, and nothing that tells of all of them."""
+    from wattline.journal.journal import MANIFEST, is_journal
+
+    runs = folder / "runs"
+    if (folder / MANIFEST).exists() or not runs.is_dir():
+        return
+    found = sorted(path.parent for path in runs.glob(f"*/*/{MANIFEST}") if is_journal(path.parent))
+    one = f"; a run by itself: wattline report {found[0]}" if found else ""
+    raise ScenarioError(
+        f"{folder}: holds a comparison that was cut off ({len(found)} of its runs are done); compare again with "
+        f"wattline compare{one}"
     )
 
 
