@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from wattline.api import bid_words
 from wattline.api.listener import Listener
-from wattline.api.runs import as_text
+from wattline.api.runs import as_text, path_of
 from wattline.api.studies import Study, load, only
 from wattline.errors import InputError, ScenarioError
 
@@ -182,7 +182,7 @@ def bid(
     BidResult
         The bid, its certificate, and its verdict in words.
     """
-    asked = study if isinstance(study, Study) else load(study)
+    asked = study if isinstance(study, Study) else load(path_of("bid", study))
     if reach is not None:
         asked = asked.set({"regulation.reach": reach})
     if hours is not None and (isinstance(hours, bool) or not isinstance(hours, int) or not 2 <= hours <= MOST_HOURS):

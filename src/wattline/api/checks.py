@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,8 @@ def check(
     progress
         Whether to show a bar.
     """
+    if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float)) or not 0 < time_limit < math.inf:
+        raise InputError(f"check: time_limit is a number of seconds above 0, got {time_limit!r}")
     return look(policy, Listener(progress=progress), params=params, time_limit=time_limit)
 
 

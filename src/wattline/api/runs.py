@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,7 +169,8 @@ class Run:
         """Write the page of the run: one HTML file with everything in it."""
         from wattline.report.pages.run import report_page
 
-        return report_page(self.loaded, self.summary, self.journal, self.baseline).write(Path(path))
+        target = path_of("report", path)
+        return report_page(self.loaded, self.summary, self.journal, self.baseline).write(target)
 
     def write(self, folder: Path | str, *, force: bool = False) -> Path:
         """Write the journal into a folder, as ``wattline run`` does.
@@ -222,6 +224,13 @@ def folder_at(folder: Path | str) -> Path:
     return target
 
 
+def path_of(call: str, path: Any) -> Path:
+    """Return what was given as a path; what is none is refused in a line."""
+    if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
+        raise InputError(f"{call}: expected a path, got {type(path).__name__}")
+    return Path(path)
+
+
 def as_text(renderable: Any, width: int = 80) -> str:
     """Return what a terminal shows of something, without colours."""
     from rich.console import Console
@@ -238,7 +247,7 @@ def read_run(folder: Path | str) -> Run:
     """
     from wattline.scenario.built.cut_off import make_readable
 
-    path = Path(folder)
+    path = path_of("read_run", folder)
     make_readable(path)
     run = Run(folder=path)
     _ = run.journal  # what is no journal is said now

@@ -12,7 +12,7 @@ from wattline.api.asking import in_python, plain_policy
 from wattline.api.listener import Listener
 from wattline.api.plain import as_plain, require_names
 from wattline.api.running import carry_out, prepare
-from wattline.api.runs import Run
+from wattline.api.runs import Run, path_of
 from wattline.errors import InputError, ScenarioError
 
 if TYPE_CHECKING:
@@ -170,5 +170,5 @@ def load(path: Path | str, settings: Mapping[str, Any] | None = None) -> Study:
     """
     from wattline.scenario.documents import read_scenario
 
-    study = Study(read_scenario(path))
+    study = Study(read_scenario(path_of("load", path)))
     return study.set(settings) if settings else study

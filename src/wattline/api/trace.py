@@ -222,6 +222,8 @@ def from_frame(
     if epoch_unix_s is not None and not (isinstance(epoch_unix_s, (int, float)) and abs(epoch_unix_s) < MOST_EPOCH_S):
         raise InputError(f"from_frame: epoch_unix_s is seconds since 1970, got {epoch_unix_s!r}")
     table = _polars(frame)
+    if not table.columns:
+        raise InputError("from_frame: the frame has no columns; a job table needs submit_s, work_s and nodes")
     texts = [column for column in table.columns if table[column].dtype in (pl.Enum, pl.Categorical)]
     plain = table.with_columns(pl.col(texts).cast(pl.String)) if texts else table
     epoch = {} if epoch_unix_s is None else {"epoch_unix_s": float(epoch_unix_s)}
@@ -286,12 +288,21 @@ def _polars(frame: Any) -> pl.DataFrame:
     try:
         if isinstance(frame, pl.LazyFrame):
             return frame.collect()
+        if isinstance(frame, Mapping):
+            frame = {name: _as_floats(values) for name, values in frame.items()}
         made = pl.from_pandas(frame) if hasattr(frame, "iloc") else pl.DataFrame(frame)
     except (Exception, pl.exceptions.PanicException):  # each of them has its own
         raise _no_frame(frame) from None
     if not isinstance(made, pl.DataFrame):  # a single column of pandas
         raise _no_frame(frame)
     return made
+
+
+def _as_floats(values: Any) -> Any:
+    """Return a plain list of whole numbers and others (NaN too) as floats; anything else as it is."""
+    if not isinstance(values, (list, tuple)) or {type(value) for value in values} - {type(None)} != {int, float}:
+        return values
+    return [None if value is None else float(value) for value in values]
 
 
 def _no_frame(frame: Any) -> InputError:
