@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.market import mileage, performance_score, pjm_cost
+from reference.market import mileage, performance_score, pjm_capacity, pjm_cost
 from wattline.errors import InputError
 from wattline.market.bill import Bids, Book, bill_flat, bill_hours, flat_book, hour_edges
 from wattline.market.held import Held, constant
@@ -166,6 +166,34 @@ def test_only_the_stretches_that_are_scored_are_paid() -> None:
     )
     assert (rows[0].offered_s, rows[0].scored_s) == (2040.0, 1800.0)
     assert (total(rows).unscored_s, total([first]).unscored_s) == (240.0, 0.0)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([60, 180, 240, 290, 300, 400, 900]), st.sampled_from([-1, 0, 1000, 2500])),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_credits_of_any_bids_are_those_of_the_twin(lengths: list[tuple[int, int]]) -> None:
+    """However bids come and go in an hour, stretches as long as a window are paid and the others are counted."""
+    starts = np.concatenate([[0.0], np.cumsum([length for length, _ in lengths])])
+    held = [(float(a), float(b), float(w)) for a, b, (_, w) in zip(starts, starts[1:], lengths, strict=False)]
+    told = [(begin, math.nan if watts < 0 else 10e3, max(watts, 0.0)) for begin, _, watts in held]
+    steps = bids(*told, (float(starts[-1]), math.nan, 0.0))
+    rows = bill_hours(
+        WAVE.start_s + 2.0 * np.arange(1800),
+        10e3 + 800.0 * WAVE.values[:1800],
+        hour_edges(0.0, 3600.0, 0.0),
+        pjm(),
+        signal=WAVE,
+        bids=steps,
+    )
+    score = 0.0 if math.isnan(rows[0].score) else rows[0].score
+    credit, unpaid_s = pjm_capacity(held, 3600.0, score, 0.1, Scoring())
+    assert rows[0].capacity_credit == pytest.approx(credit, abs=1e-12)
+    assert total(rows).unscored_s == pytest.approx(unpaid_s, abs=1e-6)
 
 
 def test_a_window_that_is_no_whole_number_of_intervals() -> None:

@@ -5,6 +5,7 @@ law.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from statistics import NormalDist
 
@@ -48,6 +49,31 @@ def pjm_cost(
     energy, capacity, performance = prices
     drawn = mean_power_w / 1e3 * hours * energy
     return drawn - bid.reserve_w / 1e3 * hours * score * (capacity + ratio * performance)
+
+
+def pjm_capacity(
+    steps: Sequence[tuple[float, float, float]], end_s: float, score: float, price: float, rules: Scoring
+) -> tuple[float, float]:
+    """Return the capacity credit of bids as (from, to, reserve in W) by PJM's rules, and the seconds that are not paid.
+
+    Bids that follow each other without a pause are one stretch; one that is shorter than a window is not paid.
+    """
+    stretches: list[list[tuple[float, float, float]]] = []
+    for begin, end, reserve_w in steps:
+        if reserve_w <= 0 or begin >= end_s:
+            continue
+        bid = begin, min(end, end_s), reserve_w
+        if stretches and stretches[-1][-1][1] == begin:
+            stretches[-1].append(bid)
+        else:
+            stretches.append([bid])
+    credit = unpaid_s = 0.0
+    for stretch in stretches:
+        if stretch[-1][1] - stretch[0][0] < rules.window_s:
+            unpaid_s += stretch[-1][1] - stretch[0][0]
+        else:
+            credit += sum(score * price * watts / 1e3 * (end - begin) / 3600.0 for begin, end, watts in stretch)
+    return credit, unpaid_s
 
 
 def share_above(duration_s: Floats, value: Floats, limit: float) -> float:
