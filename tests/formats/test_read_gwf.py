@@ -92,3 +92,16 @@ def test_blanks_and_comments(tmp_path: Path) -> None:
     trace = read_trace(path)
     assert (len(trace.jobs), trace.records) == (2, 3)
     assert next(note.example for note in trace.notes if note.action == "dropped") == "log:6: 1 2 3"
+
+
+def test_a_start_that_cannot_be_true_is_not_believed(tmp_path: Path) -> None:
+    """A header's start in milliseconds, or submit times far beyond any year, leave the log without a date and say
+    so.
+    """
+    for lines in (
+        ("# UnixStartTime: 1711846200000", record(1)),
+        (record(1, SubmitTime=99999999999999), record(2, SubmitTime=99999999999999 + 60)),
+    ):
+        trace = read(tmp_path, *lines)
+        assert math.isnan(trace.jobs.epoch_unix_s)
+        assert [note.action for note in trace.notes if "not believed, the log has no date" in note.reason] == ["kept"]

@@ -10,6 +10,7 @@ job's partition is the site that ran it (``LastRunSiteID``), else its ``Partitio
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.formats.jobs.gwf import FIELDS
 from wattline.model.jobs import JobTable
-from wattline.reading.began import header_epoch
+from wattline.reading.began import MOST_EPOCH_S, header_epoch
 from wattline.reading.delimited import Delimited, Pieces
 from wattline.reading.fields import MAX_WHOLE, Coder, numbers
 from wattline.reading.machine import size_machine
@@ -150,11 +151,13 @@ class _Log:
         submit, wait, request = (self.number[name][keep] for name in ("SubmitTime", "WaitTime", "ReqTime"))
         first = float(submit.min())
         epoch = first
+        undated: list[tuple[str, str, str]] = []
         if first < UNIX_S:
             epoch, undated = header_epoch(header)
-            self.findings += [
-                Finding("kept", told, 1, None, key, value, f"{key}: {value}") for key, value, told in undated
-            ]
+        elif first > MOST_EPOCH_S:
+            why = "submit times are no seconds since 1970: not believed, the log has no date"
+            epoch, undated = math.nan, [("SubmitTime", f"{first:.16g}", why)]
+        self.findings += [Finding("kept", why, 1, None, key, value, f"{key}: {value}") for key, value, why in undated]
         told = next((name for name in PARTITIONS if (self.codes[name][0][keep] >= 0).any()), PARTITIONS[-1])
         names: dict[str, Any] = {}
         for column, source in (*NAMED.items(), ("partition", told)):
