@@ -412,3 +412,18 @@ def test_a_policy_that_changes_the_folder_moves_no_results(wattline: Call, folde
     assert (folder / "out/c/comparison.html").exists()
     assert not list((folder / "elsewhere").iterdir())
     assert Path.cwd() == folder
+
+
+@pytest.mark.parametrize(("words", "end"), [(["replay", "none.swf"], "called\nleft with 2\n"), (["units"], "called\n")])
+def test_a_command_that_simulates_leaves_its_memory_to_the_system(folder: Path, words: list[str], end: str) -> None:
+    """Whoever waits for the end of the process is called, then it ends with the command's exit code, and Python takes
+    nothing apart. Other commands end as any program does.
+    """
+    code = (
+        "import atexit, os, sys; from wattline.cli import main\n"
+        "def leave(code, last=os._exit): print('left with', code, flush=True); last(code)\n"
+        "os._exit = leave; atexit.register(print, 'called'); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == (2 if "replay" in words else 0), done.stderr
+    assert done.stdout.endswith(end)

@@ -18,7 +18,6 @@ from wattline.formats.tables.configuration_rows import Socketed
 from wattline.formats.tables.configurations import read_configurations
 from wattline.formats.tables.job_details import read_names
 from wattline.learn.configs import fit
-from wattline.learn.configs.errors import draw, sample_size
 from wattline.model.configurations import Configurations, Moldable
 from wattline.reading.notes import Note
 from wattline.scenario.built.moldable_jobs import as_measured, hold_against, kinds_of, without_series
@@ -216,6 +215,8 @@ def _told(truth: Configurations, spec: ConfigurationsSpec, rng: np.random.Genera
     """Return a table with what a model of a sample of it says, where one is asked for."""
     if spec.source == "measured":
         return Moldable(truth)
+    from wattline.learn.configs.errors import draw, sample_size
+
     count = sample_size(len(truth), spec.sample)
     fitted = fit(truth, draw(truth, count, rng), spec.source)
     rows = np.flatnonzero(fitted.covers(truth.cap_w))

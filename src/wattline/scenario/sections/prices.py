@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field, create_model
 from pydantic_core import PydanticCustomError
 
 from wattline.errors import InputError
-from wattline.formats.series.prices import HeldTrace
 from wattline.market.bill import Book
 from wattline.market.held import Held, constant
 from wattline.market.products import find, known
@@ -43,6 +42,7 @@ from wattline.scenario.sections.series import (
 from wattline.units import HOUR_S
 
 if TYPE_CHECKING:
+    from wattline.formats.series.prices import HeldTrace
     from wattline.reading.notes import Trace
 
 _TYPES: dict[Kind, Any] = {"price": Price, "ratio": Ratio, "power": Power, "span": Span | None}

@@ -74,10 +74,10 @@ class LearnedFiles:
 
     def begin(self, run: Simulation) -> None:
         """Let a run begin with what an earlier one has learned, and note how much of it is of use."""
-        from wattline.formats.tables.profiles import read_profiles
-
         if self.load is None:
             return
+        from wattline.formats.tables.profiles import read_profiles
+
         profiles = read_profiles(self.load)
         try:
             found = run.begin_with(profiles)

@@ -6,15 +6,13 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from wattline.errors import InputError, did_you_mean
-from wattline.formats.series import prices as files
-from wattline.formats.series.prices import MOST, HeldTrace
 from wattline.market.held import Held, constant
 from wattline.market.products import keys
 from wattline.market.products.base import Kind
@@ -24,6 +22,9 @@ from wattline.scenario.read.base import KeyPath, Problem, Section
 from wattline.scenario.read.quantities import Period, Words
 from wattline.scenario.read.source import Context
 from wattline.units import DAY_S
+
+if TYPE_CHECKING:
+    from wattline.formats.series.prices import HeldTrace
 
 PRICE_UNITS = {
     "$/kWh": 1.0,
@@ -152,6 +153,8 @@ def kind_of(name: str) -> Kind:
 
 def check_series(here: KeyPath, name: str, series: SeriesSpec) -> Iterator[Problem]:
     """Yield every problem of the series of this name."""
+    from wattline.formats.series.prices import MOST
+
     if (series.value is None) == (series.file is None):
         yield here, "needs exactly one of 'value' and 'file'"
         return
@@ -180,6 +183,8 @@ def check_zone_of(here: KeyPath, zone: str) -> Iterator[Problem]:
 
 def read_series(name: str, spec: SeriesSpec, context: Context) -> HeldTrace:
     """Read a series in the units of a book."""
+    from wattline.formats.series import prices as files
+
     path = context.base / str(spec.file)
     if not path.exists():
         raise context.error(("prices", name), f"no such file: {path}")

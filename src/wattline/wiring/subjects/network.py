@@ -13,8 +13,6 @@ from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.networks.base import Network
 from wattline.model.state.record import State
-from wattline.physics.link_loads import link_sizes
-from wattline.physics.packets.jobs import PATTERNS
 
 if TYPE_CHECKING:
     from wattline.wiring.options import Options
@@ -61,11 +59,15 @@ def neighbour_sizes(jobs: JobTable, cluster: Cluster, options: Options) -> dict[
     network = cluster.network
     if network is None or not network.has_links or not any(sent.share > 0 for sent in options.communication):
         return {}
+    from wattline.physics.link_loads import link_sizes
+
     return link_sizes(network, cluster.nodes, len(jobs) + options.spare_rows)
 
 
 def _check_neighbours(network: Network, policies: Sequence[Mechanism], options: Options) -> None:
     """Refuse rates that no link of a node carries, and policies that slow jobs down by caps beside the network."""
+    from wattline.physics.packets.jobs import PATTERNS
+
     host_bps = network.host_bandwidth_bps
     for sent in options.communication:
         if sent.pattern not in PATTERNS:

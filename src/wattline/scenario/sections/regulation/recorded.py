@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wattline.errors import did_you_mean
-from wattline.formats.series.records import Records, read_records
-from wattline.formats.series.signals import read_days
-from wattline.market.signal_law import law_of
 from wattline.model.regulation import Record, Signal
 from wattline.reading.notes import Note
 from wattline.units import HOUR_S
 
 if TYPE_CHECKING:
+    from wattline.formats.series.records import Records
     from wattline.scenario.read.base import KeyPath
     from wattline.scenario.read.source import Context
 
@@ -47,11 +45,17 @@ class Recorded:
 
     def records(self) -> Records:
         """Return the records of the files."""
+        from wattline.formats.series.records import read_records
+
         return read_records(self.paths(), column=self.column, step_s=self.step_s)
 
     @cached_property
     def days(self) -> Records:
         """The records to take figures from or to fit to; a file of less than an hour is one, too."""
+        from wattline.formats.series.records import Records
+        from wattline.formats.series.signals import read_days
+        from wattline.market.signal_law import law_of
+
         paths = self.paths()
         if len(paths) == 1:
             traces = read_days(paths[0], column=self.column, step_s=self.step_s)
@@ -62,6 +66,8 @@ class Recorded:
 
     def played(self) -> tuple[Signal, tuple[Note, ...], tuple[str, ...]]:
         """Return the signal of a run from second 0 on, the file or several one after another, notes, and loud lines."""
+        from wattline.formats.series.signals import read_days
+
         paths = self.paths()
         if len(paths) == 1:
             days = read_days(paths[0], column=self.column, step_s=self.step_s)

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wattline.errors import InputError
-from wattline.generate.signal import LONGEST_S, MAX_STD, MIN_STD, GaussianSignal
-from wattline.generate.signal_days import DaysFit, fit_days, generate_days
-from wattline.market.signal_law import Law, pooled, signal_law_of
 from wattline.model.regulation import Signal
 from wattline.units import DAY_S, HOUR_S
 
@@ -18,6 +15,8 @@ if TYPE_CHECKING:
     from wattline.arrays import Floats
     from wattline.bidding.laws import SignalLaw
     from wattline.formats.series.records import Records
+    from wattline.generate.signal_days import DaysFit
+    from wattline.market.signal_law import Law
     from wattline.reading.notes import Note
     from wattline.scenario.read.source import Context
     from wattline.scenario.sections.regulation.recorded import Recorded
@@ -40,6 +39,8 @@ class FittedLaw:
 
     def __call__(self, duration_s: float, seed: int) -> Signal:
         """Draw a signal."""
+        from wattline.generate.signal_days import generate_days
+
         return generate_days(self.fit, duration_s, seed, energy_neutral=self.energy_neutral)
 
 
@@ -85,6 +86,8 @@ class SignalSource:
             std, time_constant_s, step_s, _ = self.normal()
             return GaussianLaw(std, time_constant_s, step_s, energy_neutral=self.neutral is not False)
         if self.law == FITTED:
+            from wattline.generate.signal_days import fit_days
+
             fit = self.context.located(("regulation", "file"), fit_days, self.recorded.days.records)
             return FittedLaw(fit, bool(self.neutral))
         signal, _, _ = self.recorded.played()
@@ -97,12 +100,16 @@ class SignalSource:
         """Return the figures of the signal: of the whole files, or of days that no run and no search draws."""
         if not self.drawn:
             return self.recorded.days.law
+        from wattline.market.signal_law import pooled, signal_law_of
+
         law = self.signal_law()
         days = [signal_law_of(law(DAY_S, 2**53 - 1 - k), f"day {k}") for k in range(FIGURE_DAYS)]
         return pooled(days, "drawn days")
 
     def normal(self) -> tuple[float, float, float, str]:
         """Return std, time constant and step of a normal signal, from data where not given, and a word on that."""
+        from wattline.generate.signal import LONGEST_S, MAX_STD, MIN_STD, GaussianSignal
+
         std, time_constant_s, step_s = self.std, self.time_constant_s, self.recorded.step_s
         if not self.recorded.names:
             std = GaussianSignal.std if std is None else std
