@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -112,3 +114,14 @@ def test_helpers_come_right_after_the_parts_that_wait_for_them(tmp_path: Path, m
     warm.in_processes(["order=a", "control.daily", "select=b", "control.guard:take", "sim.engine"], NOTHING, worker)
     made = (tmp_path / "made").read_text().split()
     assert made == ["sim.engine", "control.guard:take", "select=b", "control.daily", "order=a"]
+
+
+@pytest.mark.parametrize(("part", "others"), [("sim.engine", ("daily", "chores")), ("control.chores", ("daily",))])
+def test_a_part_of_the_core_compiles_no_other(part: str, others: tuple[str, ...]) -> None:
+    """The loop and all chores are entry points of their own: who compiles one imports no other, which would compile it
+    too.
+    """
+    code = f"import sys, wattline.{part}; print([n for n in {others} if f'wattline.control.{{n}}' in sys.modules])"
+    plain = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=plain, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 from wattline.control import commit, guard, late
 from wattline.control.codes import CAPS, DUE, EXPECT, NEIGHBOURS, RARE, RECLAIM, SHEDDING, STOPS
-from wattline.control.daily import do_daily
+from wattline.control.every_run import do_daily
 from wattline.control.logs import log_event
 from wattline.kernel.compiled import outlined, seldom
 from wattline.model import codes, nodes, running

@@ -15,7 +15,7 @@ from numba import types
 from wattline.control import rows
 from wattline.control.codes import DUE, NEIGHBOURS, RARE
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
-from wattline.control.daily import scheduled_s
+from wattline.control.every_run import scheduled_s
 from wattline.control.logs import logs_full
 from wattline.control.passing import pass_time
 from wattline.control.timeline import log_timeline

@@ -32,11 +32,11 @@ WEIGHTS = {"sim.engine": 10, "control.chores": 7, "control.daily": 3}
 SELECT_WEIGHT = 4
 
 AHEAD = {
-    "sim.engine": ("control.guard:judge_start", "control.guard:take", "control.commit:start"),
+    "sim.engine": ("control.commit:let_go", "control.guard:take", "control.commit:start"),
     "control.chores": ("control.commit:fail_nodes", "control.guard:set_job_caps"),
 }
-"""Helpers that a part of the core comes to late: another process translates them meanwhile, so that both cores are
-busy to the end.
+"""Helpers that a part of the core comes to late, in that order: another process translates them meanwhile, so that both
+cores are busy to the end.
 """
 
 
