@@ -302,3 +302,10 @@ def test_a_place_that_is_not_there_is_said(study: wl.Study) -> None:
     """A misspelt place, and a scheduler that does not answer, are one line each."""
     with pytest.raises(wl.InputError, match=r"on: expected threads, processes, dask://HOST:PORT, slurm, got 'treads'"):
         study.vary(seeds=2).run(on="treads")
+
+    @wl.policy("order", wake="end node arrival")
+    def mine(s: Any, happened: Any, param: Any, memory: Any) -> int:
+        return 0
+
+    with pytest.raises(wl.InputError, match="objects are known in this process alone, not on processes"):
+        study.vary({"policy.order": ["fcfs", mine]}).run(on="processes")

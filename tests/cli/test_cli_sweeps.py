@@ -176,3 +176,32 @@ def test_a_comparison_that_was_cut_off_goes_on(wattline: Call, folder: Path) -> 
     assert told["comparison"] == whole["comparison"]
     assert told["sentence"] == whole["sentence"]
     assert all((folder / p / "manifest.json").stat().st_mtime_ns == kept[p] for p in (runs[0], runs[2]))
+
+
+PLAIN = """\
+import wattline as wl
+
+
+@wl.policy("order", wake="end node arrival")
+def widest(s, happened, param, memory):
+    for j in wl.waiting(s, new=True):
+        s.key[j] = -s.nodes[j]
+    return 0
+"""
+
+
+def test_policies_in_plain_python_are_compared_in_processes(
+    wattline: Call, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads would wait for each other; the numbers are those of one run at a time."""
+    from wattline.api import many
+
+    (folder / "mine.py").write_text(PLAIN)
+    (folder / "s.toml").write_text(f'{SCENARIO}[policy]\norder = ["fcfs", "mine.py"]\n')
+    asked: list[bool] = []
+    real = many._pool
+    monkeypatch.setattr(many, "_pool", lambda workers, *, plain: (asked.append(plain), real(workers, plain=plain))[1])
+    two = json.loads(wattline("compare", "s.toml", "--threads", "2", "--out", "o", "--json").out)
+    one = json.loads(wattline("compare", "s.toml", "--threads", "1", "--out", "p", "--json").out)
+    assert asked == [True, False]
+    assert two["comparison"] == one["comparison"]

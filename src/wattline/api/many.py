@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from wattline.errors import ScenarioError
 from wattline.files import in_this_folder
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from concurrent.futures import Executor, Future
 
     from wattline.model.mechanism import Mechanism
     from wattline.report.count.metrics import Summary
@@ -97,26 +97,31 @@ def carry_out_all(
     folders: Sequence[Path] | None = None,
     partly: bool = False,
 ) -> list[Done]:
-    """Run all tasks in threads (compiled code releases the interpreter), and keep their journals where folders are
-    given.
+    """Run all tasks side by side, and keep their journals where folders are given.
 
+    Compiled code releases the interpreter, so threads do; policies of files that are plain Python take processes.
     Ctrl-C ends all; ``partly``: return those that are done by then.
     """
-    from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+    from concurrent.futures import FIRST_EXCEPTION, wait
 
     import wattline.sim.engine  # noqa: F401  (compiled or loaded here, once, before the threads need it)
-    from wattline.scenario import TraceCache
 
     if not tasks:
         return []
     clusters = [task.variant.document.spec.cluster for task in tasks]
-    listener.warm_up(mechanisms(tasks), nodes_change=any(cluster.nodes_change for cluster in clusters))
+    needed = mechanisms(tasks)
+    listener.warm_up(needed, nodes_change=any(cluster.nodes_change for cluster in clusters))
     places: list[Path | None] = [None] * len(tasks) if folders is None else [folder.absolute() for folder in folders]
-    traces: dict[int, TraceCache] = {task.seed: TraceCache() for task in tasks}
     stop = threading.Event()
     workers = threads or os.cpu_count() or 1
-    with listener.progress("runs") as progress, in_this_folder(), ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(run_task, task, traces[task.seed], stop, places[i]) for i, task in enumerate(tasks)]
+    objects = any(task.variant.document.given.policies for task in tasks)  # which other processes do not know
+    plain = workers > 1 and not objects and any(not one.compiled for one in needed)
+    with listener.progress("runs") as progress, in_this_folder(), _pool(workers, plain=plain) as pool:
+        if plain:
+            futures = [pool.submit(run_elsewhere, task, places[i]) for i, task in enumerate(tasks)]
+        else:
+            traces = {task.seed: _cache() for task in tasks}
+            futures = [pool.submit(run_task, task, traces[task.seed], stop, places[i]) for i, task in enumerate(tasks)]
         try:
             while (n := sum(_succeeded(future) for future in futures)) < len(futures):
                 progress(n, len(futures))
@@ -126,8 +131,41 @@ def carry_out_all(
             pool.shutdown(cancel_futures=True)
             if not partly or not isinstance(problem, KeyboardInterrupt):
                 raise
-    found = [future.result() for future in futures if not future.cancelled()]
-    return [item for item in found if item.stopped != "interrupted"]
+    ended = [(task, future.result()) for task, future in zip(tasks, futures, strict=True) if not future.cancelled()]
+    return [replace(done, task=task) for task, done in ended if done.stopped != "interrupted"]
+
+
+def _pool(workers: int, *, plain: bool) -> Executor:
+    """Return who runs tasks side by side: threads, or processes where the interpreter is what they would share."""
+    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+    from multiprocessing import get_context
+
+    if not plain:
+        return ThreadPoolExecutor(workers)
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=leave_signals)
+
+
+def leave_signals() -> None:
+    """Leave Ctrl-C to the process that began this one."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _cache() -> TraceCache:
+    from wattline.scenario import TraceCache
+
+    return TraceCache()
+
+
+_TRACES: dict[int, TraceCache] = {}
+"""Workloads of a process that runs tasks for another one, by seed."""
+
+
+def run_elsewhere(task: Task, folder: Path | None) -> Done:
+    """Carry one run out in a process of its own."""
+    traces = _TRACES.setdefault(task.seed, _cache())
+    return run_task(task, traces, threading.Event(), folder)
 
 
 def _succeeded(future: Future[Done]) -> bool:

@@ -409,9 +409,10 @@ def _waits(before: Summary, after: Summary) -> str:
 
 def _lost(answer: Answer) -> str:
     old, new = answer.before.summary.jobs, answer.after.summary.jobs
+    words = {"rejected": "can never start", "unfinished": "do not end"}
     more = [
-        f"{getattr(new, name) - getattr(old, name):,} jobs are {name}"
-        for name in ("rejected", "unfinished")
+        f"{getattr(new, name) - getattr(old, name):,} jobs {what}"
+        for name, what in words.items()
         if getattr(new, name) > getattr(old, name)
     ]
     return " and ".join(more)

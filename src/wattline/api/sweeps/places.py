@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from wattline.api.many import leave_signals
 from wattline.api.sweeps.work import Places, Unit, Varies, Worked, work
 from wattline.errors import InputError, did_you_mean
 
@@ -49,13 +50,21 @@ class Where:
     opened: Callable[[threading.Event], AbstractContextManager[Submit]]
 
 
-def find_where(on: str | None, workers: int | None, *, plain: bool) -> Where:
-    """Return the place that was asked for; ``plain``: some policy is plain Python."""
+def find_where(on: str | None, workers: int | None, *, plain: bool, objects: bool = False) -> Where:
+    """Return the place that was asked for.
+
+    ``plain``: some policy is plain Python; ``objects``: some policy is an object of this program, which other processes
+    do not know.
+    """
     count = workers or os.cpu_count() or 1
     if on is None:
-        on = PROCESSES if plain and count > 1 else THREADS
+        on = PROCESSES if plain and count > 1 and not objects else THREADS
     if on == THREADS:
         return Where(count, functools.partial(_threads, count))
+    if objects:
+        raise InputError(
+            f"on: policies that are objects are known in this process alone, not on {on}; name their files"
+        )
     if on == PROCESSES:
         return Where(count, functools.partial(_processes, count))
     if isinstance(on, str) and on.startswith((DASK, "tcp://", "tls://")):
@@ -114,7 +123,7 @@ def _processes(count: int, stop: threading.Event) -> Iterator[Submit]:
     from multiprocessing import get_context
 
     def begin() -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_quiet)
+        return ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=leave_signals)
 
     pools = [begin()]
 
@@ -130,13 +139,6 @@ def _processes(count: int, stop: threading.Event) -> Iterator[Submit]:
     finally:
         for pool in pools:
             pool.shutdown(wait=not stop.is_set(), cancel_futures=True)
-
-
-def _quiet() -> None:
-    """Leave Ctrl-C to the process that began this one."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class _Remote:

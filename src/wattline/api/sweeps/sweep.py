@@ -116,9 +116,9 @@ class Sweep:
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise InputError(f"run: threads is a whole number from 1 on, got {threads!r}")
         tasks = self.check()
-        travels = not self.study.document.given.policies  # an object of this program is not known in another process
+        objects = any(task.variant.document.given.policies for task in tasks)
         plain = any(not one.compiled for one in needed_by(tasks))
-        where = find_where(on, threads, plain=plain and travels)
+        where = find_where(on, threads, plain=plain, objects=objects)
         target = None if folder is None else folder_at(folder)
         if target is not None and not resume and not overwrite and target.is_dir() and any(target.iterdir()):
             raise InputError(f"{target}: is not empty; give a new folder for the journals of these runs")
