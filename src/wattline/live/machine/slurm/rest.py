@@ -15,6 +15,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -66,7 +67,7 @@ class Token:
             self.user, self.until_s = str(claims["sun"]), float(claims.get("exp", math.inf))
         except (IndexError, ValueError, KeyError, TypeError):
             raise ManagerError(
-                f"{self.path}: is no token of Slurm; write one with: scontrol token username=NAME > {self.path}"
+                f"{self.path} holds no token of Slurm; write one with: scontrol token username=NAME > {self.path}"
             ) from None
         self.text, self._read = text, stamp
         return True
@@ -75,8 +76,8 @@ class Token:
         """Return in a line that it has expired; empty if it has not."""
         if now_s < self.until_s:
             return ""
-        ago_s = now_s - self.until_s
-        return f"{self.path}: the token has expired {ago_s:.0f} s ago; renew it: scontrol token username={self.user}"
+        when = datetime.fromtimestamp(self.until_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return f"the token in {self.path} has expired, on {when}; renew it: scontrol token username={self.user}"
 
 
 @dataclass
@@ -189,20 +190,24 @@ class RestCommands(Commands):
         most_s = self.timeout_s if math.isinf(left_s) else max(LEAST_S, left_s)
         secure, host, port = self._host
         made = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        caller = made(host, port, timeout=most_s)
         headers = {"X-SLURM-USER-NAME": self.token.user, "X-SLURM-USER-TOKEN": self.token.text}
         data = None if body is None else json.dumps(body)
         if data is not None:
             headers["Content-Type"] = "application/json"
-        try:
-            caller.request(method, API + path, data, headers)
-            answer = caller.getresponse()
-            text = answer.read(LARGEST)
-        except (OSError, http.client.HTTPException) as problem:
-            told = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
-            raise ManagerError(f"{self.rest}: slurmrestd does not answer ({told})") from None
-        finally:
-            caller.close()
+        for last in (False, True):
+            caller = made(host, port, timeout=most_s)
+            try:
+                caller.request(method, API + path, data, headers)
+                answer = caller.getresponse()
+                text = answer.read(LARGEST)
+                break
+            except (OSError, http.client.HTTPException) as problem:
+                if isinstance(problem, ConnectionResetError) and not last:
+                    continue  # dropped while it was busy; nothing that is asked here does harm when it is asked twice
+                told = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+                raise ManagerError(f"{self.rest}: slurmrestd does not answer ({told})") from None
+            finally:
+                caller.close()
         if answer.status == http.client.NOT_FOUND:
             raise ManagerError(f"{self.rest}: has no {API} (Slurm 22.05's; slurmrestd -s openapi/v0.0.38)")
         try:
