@@ -90,7 +90,8 @@ class Running:
     ) -> None:
         said = Path(tempfile.mkdtemp())
         self._streams = said / "out", said / "err"
-        given = (body, words, folder, self._streams, {**os.environ, **environment}, largest_file)
+        priority = os.getpriority(os.PRIO_PROCESS, 0)
+        given = (body, words, folder, self._streams, {**os.environ, **environment}, largest_file, priority)
         self._process = SERVER.Process(target=_begin, args=given)
         self._process.start()
         assert self._process.pid is not None
@@ -154,9 +155,11 @@ def _begin(
     streams: tuple[Path, Path],
     environment: dict[str, str],
     largest_file: int,
+    priority: int,
 ) -> None:
     """Become the program: this is the copy of the server."""
     os.chdir(folder)
+    os.setpriority(os.PRIO_PROCESS, 0, priority)
     os.environ.clear()
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.default_int_handler)

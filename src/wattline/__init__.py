@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         estimated_wall_s,
         free_extents,
         headroom_w,
+        look,
         propose,
         router_traffic,
         start_increase_w,
@@ -73,6 +74,7 @@ __all__ = [
     "from_frame",
     "headroom_w",
     "load",
+    "look",
     "policy",
     "propose",
     "read_run",
@@ -98,8 +100,8 @@ _ROOMS = {
     "wattline.api.trace": "Trace draw_trace from_frame read_trace",
     "wattline.errors": "InputError PolicyError RunError ScenarioError TraceError WattlineError WattlineWarning",
     "wattline.model.mechanism": "Memory Param policy",
-    "wattline.policies.helpers": "estimated_wall_s free_extents headroom_w propose router_traffic start_increase_w "
-    "uniform waiting",
+    "wattline.policies.helpers": "estimated_wall_s free_extents headroom_w look propose router_traffic "
+    "start_increase_w uniform waiting",
 }
 """Module → what it gives, loaded when it is first asked for."""
 

@@ -110,6 +110,11 @@ def refuse_journal_file(path: Path | str) -> None:
             raise TraceError.at(path, "belongs to a journal, so it is not overwritten", hint="give another name")
 
 
+def is_read_only(folder: Path) -> bool:
+    """Tell whether a folder is one that nobody may write into, root no more than others: it was made so on purpose."""
+    return folder.is_dir() and (folder.stat().st_mode & 0o222 == 0 or not os.access(folder, os.W_OK))
+
+
 def shipped_examples(first: str) -> Path | None:
     """Return the folder of examples that has this file: in the package, or beside its sources (None: there is none)."""
     package = Path(__file__).resolve().parent

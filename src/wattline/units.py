@@ -5,19 +5,33 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Callable
 
 from wattline.errors import InputError, shorten
 
 HOUR_S, DAY_S = 3600.0, 86400.0
 """An hour and a day in seconds."""
 
+MOST_S = 1e12
+"""Times and durations beyond this are refused: floats would lose seconds."""
+
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 POWER_UNITS = {f"{p}W": f for p, f in _PREFIX.items()} | {"mW": 1e-3}
 ENERGY_UNITS = {f"{p}J": f for p, f in _PREFIX.items()} | {f"{p}Wh": f * 3600.0 for p, f in _PREFIX.items()}
 TIME_UNITS = {
-    "ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "hour": 3600.0, "hours": 3600.0,
-    "d": 86400.0, "day": 86400.0, "days": 86400.0, "week": 604800.0, "weeks": 604800.0,
-}  # fmt: skip
+    "ms": 1e-3,
+    "s": 1.0,
+    "sec": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "hour": 3600.0,
+    "hours": 3600.0,
+    "d": 86400.0,
+    "day": 86400.0,
+    "days": 86400.0,
+    "week": 604800.0,
+    "weeks": 604800.0,
+}
 BANDWIDTH_UNITS = {f"{p}bit/s": f for p, f in (_PREFIX | {"T": 1e12}).items()}
 DATA_RATE_UNITS = {f"{p}B/s": f for p, f in (_PREFIX | {"T": 1e12}).items()}
 _QUANTITY = re.compile(r"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf)\s*([A-Za-z]*(?:/s)?)\s*")
@@ -28,7 +42,10 @@ def _parse(text: str | float, units: dict[str, float], what: str, default: str, 
     if isinstance(text, bool):
         raise InputError(f"expected {what} like {example!r}, got {text!r}")
     if isinstance(text, (int, float)):
-        return float(text)
+        try:
+            return float(text)
+        except OverflowError:
+            raise InputError(f"expected {what} like {example!r}, got a number of {len(str(text)):,} digits") from None
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise InputError(f"expected {what} like {example!r}, got {text!r}")
@@ -102,6 +119,23 @@ def show_bandwidth(bps: float) -> str:
     return _scaled(bps, "bit/s")
 
 
+def in_full(value: float, digits: int = 6) -> str:
+    """Return a number with so many significant digits and without an exponent: large ones whole and in groups.
+
+    (But for numbers that no machine has: a quadrillion, or its inverse.)
+
+    >>> in_full(1234567.8), in_full(12345.6, 3), in_full(0.25), in_full(0.0000123), in_full(3.0), in_full(0.0)
+    ('1,234,568', '12,346', '0.25', '0.0000123', '3', '0')
+    """
+    text = f"{value:.{digits}g}"
+    if "e" not in text or not 1e-15 < abs(value) < 1e15:
+        return text
+    if abs(value) >= 1.0:
+        return f"{value:,.0f}"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{value:.{places}f}".rstrip("0")
+
+
 def show_power(watts: float) -> str:
     """Return watts with three significant digits and a prefix.
 
@@ -109,6 +143,61 @@ def show_power(watts: float) -> str:
     ('12.3 MW', '0.041 W')
     """
     return _scaled(watts, "W")
+
+
+def write_power(watts: float) -> str | float:
+    """Return watts as a person writes them, if that reads back as the same number; else the number.
+
+    >>> write_power(28000.0), write_power(17873.0), write_power(350.0), write_power(1.2e6), write_power(1 / 3)
+    ('28 kW', '17.873 kW', '350 W', '1.2 MW', '0.3333333333333333 W')
+    """
+    for unit in ("GW", "MW", "kW", "W"):
+        text = f"{watts / POWER_UNITS[unit]:.15g} {unit}" if unit != "W" else f"{repr(watts).removesuffix('.0')} W"
+        fits = unit == "W" or abs(watts) >= POWER_UNITS[unit]
+        if fits and "e" not in text and _reads_as(power_w, text, watts):
+            return text
+    return watts
+
+
+def write_duration(seconds: float) -> str | float:
+    """Return seconds in the largest unit of which there are whole ones; else the number.
+
+    >>> write_duration(600.0), write_duration(5400.0), write_duration(86400.0), write_duration(2.5), write_duration(0.0)
+    ('10 min', '90 min', '1 d', '2.5 s', '0 s')
+    """
+    for unit in ("d", "h", "min", "s"):
+        if (seconds and seconds % TIME_UNITS[unit] == 0) or unit == "s":
+            text = f"{repr(seconds / TIME_UNITS[unit]).removesuffix('.0')} {unit}"
+            if "e" not in text and _reads_as(duration_s, text, seconds):
+                return text
+    return seconds
+
+
+def write_quantity(value: float, unit: str) -> str | float:
+    """Return a number of an SI unit as a person writes it, if that reads back as the same; else the number.
+
+    >>> write_quantity(28000.0, "W"), write_quantity(600.0, "s"), write_quantity(0.8, "")
+    ('28 kW', '10 min', 0.8)
+    """
+    write = {"W": write_power, "s": write_duration}.get(unit)
+    return value if write is None else write(value)
+
+
+def read_quantity(text: str | float, unit: str) -> float:
+    """Return a number of an SI unit from what a person wrote.
+
+    >>> read_quantity("28 kW", "W"), read_quantity("10 min", "s")
+    (28000.0, 600.0)
+    """
+    return {"W": power_w, "s": duration_s}[unit](text)
+
+
+def _reads_as(read: Callable[[str | float], float], text: str, value: float) -> bool:
+    """Tell whether a text reads back as a value."""
+    try:
+        return read(text) == value
+    except InputError:
+        return False
 
 
 def show_energy(joules: float) -> str:
@@ -119,7 +208,7 @@ def show_energy(joules: float) -> str:
     """
     if abs(joules) >= 3600.0:
         return _scaled(joules / 3600.0, "Wh")
-    return f"{joules:,.0f} J" if abs(joules) >= 999.5 else f"{joules:.3g} J"
+    return f"{joules:,.0f} J" if abs(joules) >= 999.5 else f"{in_full(joules, 3)} J"
 
 
 def _scaled(value: float, unit: str) -> str:
@@ -129,7 +218,7 @@ def _scaled(value: float, unit: str) -> str:
         if abs(value) >= factor * 0.9995:
             large = f"{value / factor:.0f}" if abs(value) < factor * 1e9 else f"{value / factor:.3g}"
             return f"{value / factor:.3g} {prefix}{unit}" if abs(value) < factor * 999.5 else f"{large} {prefix}{unit}"
-    return f"{value:.3g} {unit}"
+    return f"{in_full(value, 3)} {unit}"
 
 
 def show_duration(seconds: float) -> str:
@@ -143,7 +232,7 @@ def show_duration(seconds: float) -> str:
     if seconds < 0:
         return f"-{show_duration(-seconds)}"
     if seconds < 60:
-        return f"{seconds:.3g} s"
+        return f"{in_full(seconds, 3)} s"
     whole = round(seconds)
     for name, size, minor, minor_size in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
         if whole >= size:

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wattline.kernel.compiled import JIT
-from wattline.model import nodes
-from wattline.model.bits import highest_bit, lowest_bit
 from wattline.model.state.layout import allocate
 from wattline.model.state.record import State
 from wattline.model.state.sizes import Sizes
 from wattline.model.state.switches import OPT_SLEEP
+from wattline.model.structures import nodes
+from wattline.model.structures.bits import highest_bit, lowest_bit
 from wattline.policies.helpers import free_extents
 from wattline.testing.plain import plain
 

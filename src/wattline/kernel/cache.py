@@ -11,6 +11,8 @@ others may write to is refused.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -56,8 +58,10 @@ def cache_dir() -> Path:
     Without a writable place it is a temporary folder, and the user is told once that every process will compile.
     """
     root = cache_root()
-    folder = root / fingerprint()
     try:
+        if root is None:
+            raise FileNotFoundError("this user has no home folder")
+        folder = root / fingerprint()
         root.parent.mkdir(parents=True, exist_ok=True)
         for made in (root, folder):
             _make(made)
@@ -68,12 +72,19 @@ def cache_dir() -> Path:
         _prune(folder)
     except OSError as problem:
         folder = Path(tempfile.mkdtemp(prefix="wattline-cache-"))
+        atexit.register(_remove, folder, os.getpid())
         warnings.warn(
             f"no writable cache for compiled code ({problem}); every process will compile anew. "
             "Set WATTLINE_CACHE_DIR to a writable folder.",
             stacklevel=2,
         )
     return folder
+
+
+def _remove(folder: Path, owner: int) -> None:
+    """Remove the folder of one process when it ends; what it forked leaves it alone."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def cache_is_shared() -> bool:
@@ -135,10 +146,14 @@ def _is_private(gid: int) -> bool:
 
 def _prune(current: Path, *, keep: int = 4, min_age_s: float = 86400.0) -> None:
     """Remove the caches of old sources, but none that another process may still be using."""
-    others = [p for p in current.parent.iterdir() if p.is_dir() and p != current]
-    others.sort(key=lambda p: p.stat().st_mtime, reverse=True)
-    for folder in others[keep:]:
-        if time.time() - folder.stat().st_mtime > min_age_s:
+    others = []
+    for folder in current.parent.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # another process removed it meanwhile
+            if folder.is_dir() and folder != current:
+                others.append((folder.stat().st_mtime, folder))
+    others.sort(reverse=True)
+    for written_s, folder in others[keep:]:
+        if time.time() - written_s > min_age_s:
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -25,10 +25,18 @@ def fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def cache_root() -> Path:
-    """Return the folder in which compiled code of all versions of the sources is kept."""
+def cache_root() -> Path | None:
+    """Return the folder in which compiled code of all versions of the sources is kept.
+
+    None for a user without a home, as in many containers.
+    """
     asked = os.environ.get("WATTLINE_CACHE_DIR")
     if asked:
         return Path(asked)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "wattline"
+    if base:
+        return Path(base) / "wattline"
+    try:
+        return Path.home() / ".cache" / "wattline"
+    except RuntimeError:
+        return None

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, field
 
 from wattline.errors import InputError
-from wattline.model.jobs import MOST_S, MOST_W
+from wattline.model.jobs import MOST_W
 from wattline.model.networks.base import Network
+from wattline.units import MOST_S, in_full
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Sleep:
         """Refuse times that no clock can count."""
         longest_s = max(self.entry_s, self.exit_s)
         if longest_s > MOST_S or MOST_S < self.after_s < math.inf:
-            raise InputError(f"sleep: at most {MOST_S:g} s can be counted, got {max(longest_s, self.after_s):g} s")
+            far_s = max(longest_s, self.after_s)
+            raise InputError(f"sleep: at most {in_full(MOST_S)} s can be counted, got {in_full(far_s)} s")
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,8 @@ class NodeClass:
         asleep_w = 0.0 if self.sleep is None else self.sleep.power_w
         greatest_w = max(self.max_w, asleep_w, *(max(level.busy_w, level.idle_w) for level in self.levels), 0.0)
         if greatest_w > MOST_W:
-            raise InputError(
-                f"node class {self.name!r}: a node cannot draw {greatest_w:g} W, at most {MOST_W:g} makes sense"
-            )
+            told = f"a node cannot draw {in_full(greatest_w)} W, at most {in_full(MOST_W)} makes sense"
+            raise InputError(f"node class {self.name!r}: {told}")
         if any(level.rate <= 0 for level in self.levels):
             raise InputError(f"node class {self.name!r}: every level needs a rate above 0")
 
@@ -87,7 +88,8 @@ class Outage:
         """Refuse times that no clock can count."""
         if any(MOST_S < abs(time_s) < math.inf for time_s in (self.start_s, self.end_s)):
             raise InputError(
-                f"an outage from {self.start_s:g} s to {self.end_s:g} s: at most {MOST_S:g} s can be counted"
+                f"an outage from {in_full(self.start_s)} s to {in_full(self.end_s)} s: at most {in_full(MOST_S)} s can "
+                "be counted"
             )
 
 

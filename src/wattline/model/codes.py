@@ -162,7 +162,7 @@ EVENT_NAMES = (
 )
 
 # -- why a compiled run came back
-DONE, UNTIL, BUDGET, STUCK, LOG_FULL, BAD_TIMER, BAD_KEY, BID_DUE, BAD_ESTIMATE, NO_ROOM = range(10)
+DONE, UNTIL, BUDGET, STUCK, LOG_FULL, BAD_TIMER, BAD_KEY, BID_DUE, BAD_ESTIMATE, NO_ROOM, ASKED, TOO_FAR = range(12)
 STOP_NAMES = (
     "done",
     "until",
@@ -174,6 +174,8 @@ STOP_NAMES = (
     "bid due",
     "estimate that is not a number",
     "no room",
+    "decision due",
+    "beyond all clocks",
 )
 
 # -- columns of the timeline log

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.model.series import PowerSeries
+from wattline.units import MOST_S, in_full
 
-MOST_S, MOST_W = 1e12, 1e9
-"""Times and powers per node beyond these are no facts about jobs; sums of larger ones would lose seconds and watts."""
+MOST_W = 1e9
+"""Powers per node beyond this are no facts about jobs; sums of larger ones would lose watts."""
 
 UNKNOWN = -1
 """Code of an unknown user, group, kind, partition or predecessor."""
@@ -90,7 +91,8 @@ class JobTable:
                 far &= column < np.inf  # inf says that there is no limit
             if np.any(far):
                 j = int(np.argmax(far))
-                raise InputError(f"job {self.job_id[j]}: {name} is {column[j]:g} {unit}, at most {most:g} makes sense")
+                told = f"{name} is {in_full(column[j])} {unit}, at most {in_full(most)} makes sense"
+                raise InputError(f"job {self.job_id[j]}: {told}")
         if self.series is not None and len(self.series) != len(self):
             raise InputError(f"job table: power series of {len(self.series)} jobs, expected {len(self)}")
         if np.any(self.submit_s[1:] < self.submit_s[:-1]):

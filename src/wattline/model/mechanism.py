@@ -12,6 +12,7 @@ from typing import Any
 
 from wattline.errors import PolicyError, did_you_mean
 from wattline.model.codes import ANY_CHANGE, BIDDING, EVENT_BITS, SLOT_NAMES
+from wattline.units import in_full
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Param:
             fraction = self.whole and math.isfinite(value) and value != math.floor(value)
             return f"must be a whole number, got {value}" if fraction else ""
         if self.high == math.inf:
-            return f"must be at least {self.low:g}, got {value:g}"
-        return f"must be between {self.low:g} and {self.high:g}, got {value:g}"
+            return f"must be at least {in_full(self.low)}, got {in_full(value)}"
+        return f"must be between {in_full(self.low)} and {in_full(self.high)}, got {in_full(value)}"
 
 
 @dataclass(frozen=True)
@@ -148,34 +149,39 @@ class Mechanism:
     package: str = ""
     """The installed package that brought it ("": none did)."""
 
+    @property
+    def called(self) -> str:
+        """What messages call it: its name, behind that of its package, for that may have named it like a built-in."""
+        return f"{self.package}:{self.name}" if self.package else self.name
+
     def values(self, given: Mapping[str, float]) -> list[float]:
         """Return the parameters in their declared order; unknown, missing and senseless ones are errors."""
         for name in given:
             if name not in self.params:
                 hint = did_you_mean(name, self.params) if self.params else "; it takes none"
-                raise PolicyError(f"{self.slot} policy {self.name!r} has no parameter {name!r}{hint}")
+                raise PolicyError(f"{self.slot} policy {self.called!r} has no parameter {name!r}{hint}")
         chosen = {name: self._value(name, declared, given) for name, declared in self.params.items()}
         for small, large in self.ordered:
             if chosen[small] > chosen[large]:
                 raise PolicyError(
-                    f"{self.slot} policy {self.name!r}: parameter {small!r} must not exceed {large!r}, "
-                    f"got {chosen[small]:g} and {chosen[large]:g}"
+                    f"{self.slot} policy {self.called!r}: parameter {small!r} must not exceed {large!r}, "
+                    f"got {in_full(chosen[small])} and {in_full(chosen[large])}"
                 )
         return list(chosen.values())
 
     def _value(self, name: str, declared: Param, given: Mapping[str, float]) -> float:
         value = given.get(name, declared.default)
         if value is None:
-            raise PolicyError(f"{self.slot} policy {self.name!r} needs parameter {name!r}: {declared.meaning}")
+            raise PolicyError(f"{self.slot} policy {self.called!r} needs parameter {name!r}: {declared.meaning}")
         try:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
             raise PolicyError(
-                f"{self.slot} policy {self.name!r}: parameter {name!r} must be a number, got {value!r}"
+                f"{self.slot} policy {self.called!r}: parameter {name!r} must be a number, got {value!r}"
             ) from None
         problem = declared.refuse(number)
         if problem:
-            raise PolicyError(f"{self.slot} policy {self.name!r}: parameter {name!r} {problem}")
+            raise PolicyError(f"{self.slot} policy {self.called!r}: parameter {name!r} {problem}")
         return number
 
 

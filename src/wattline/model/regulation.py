@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.units import HOUR_S
+from wattline.units import HOUR_S, in_full
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Signal:
 
     def __post_init__(self) -> None:
         if not self.step_s > 0 or not np.isfinite(self.step_s) or not np.isfinite(self.start_s):
-            raise InputError(f"signal: the step must be a positive time, got {self.step_s:g} s")
+            raise InputError(f"signal: the step must be a positive time, got {in_full(self.step_s)} s")
         if self.values.ndim != 1 or self.values.size == 0:
             raise InputError("signal: there is no value in it")
         if not np.all((self.values <= 1.0) & (self.values >= -1.0)):
             worst = int(np.argmax(~(np.abs(self.values) <= 1.0)))
             raise InputError(
-                f"signal: value {worst} is {self.values[worst]:g}; a regulation signal stays within [-1, 1]"
+                f"signal: value {worst} is {in_full(self.values[worst])}; a regulation signal stays within [-1, 1]"
             )
 
     @property
@@ -95,9 +95,9 @@ class Bid:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.mean_w) and self.mean_w > 0):
-            raise InputError(f"bid: the mean power must be positive, got {self.mean_w:g} W")
+            raise InputError(f"bid: the mean power must be positive, got {in_full(self.mean_w)} W")
         if not (np.isfinite(self.reserve_w) and self.reserve_w >= 0):
-            raise InputError(f"bid: the reserve must not be negative, got {self.reserve_w:g} W")
+            raise InputError(f"bid: the reserve must not be negative, got {in_full(self.reserve_w)} W")
 
     def target_w(self, y: npt.ArrayLike) -> Floats:
         """Return the power that a signal value asks for."""
@@ -117,10 +117,13 @@ class Bidding:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.every_s) and self.every_s > 0):
-            raise InputError(f"bidding: a bid must hold for a positive time, got {self.every_s:g} s")
+            raise InputError(f"bidding: a bid must hold for a positive time, got {in_full(self.every_s)} s")
         if not 0 <= self.lead_s <= self.every_s:
             raise InputError(
-                f"bidding: a bid is made 0 to {self.every_s:g} s (the time one holds) ahead, got {self.lead_s:g} s"
+                f"bidding: a bid is made 0 to {in_full(self.every_s)} s (the time one holds) ahead, got "
+                f"{in_full(self.lead_s)} s"
             )
         if not self.first_s < self.until_s:
-            raise InputError(f"bidding: it ends at {self.until_s:g} s, not after its beginning at {self.first_s:g} s")
+            raise InputError(
+                f"bidding: it ends at {in_full(self.until_s)} s, not after its beginning at {in_full(self.first_s)} s"
+            )

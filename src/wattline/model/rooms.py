@@ -16,10 +16,10 @@ import numpy as np
 from wattline.arrays import Floats, Ints
 from wattline.errors import RunError
 from wattline.model import codes
-from wattline.model.fitindex import NO_WIDTH
 from wattline.model.mechanism import Memory
 from wattline.model.state.layout import allocate
 from wattline.model.state.record import State
+from wattline.model.structures.fitindex import NO_WIDTH
 
 
 def no_room(code: int, s: State) -> RunError:

@@ -18,7 +18,7 @@ from wattline.model.networks.base import (
     check_counts,
     tree_shares,
 )
-from wattline.units import show_bandwidth
+from wattline.units import in_full, show_bandwidth
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class FatTree(Network):
             ("leaves", f"{self.leaves:,} of {self.nodes_per_leaf} nodes"),
             ("spines", f"{self.spines:,}"),
             ("links upward", f"{facts.global_links:,} of {show_bandwidth(self.spine_bps)}"),
-            ("oversubscription", f"{self.oversubscription:.3g}"),
+            ("oversubscription", f"{in_full(self.oversubscription, 3)}"),
         ]
 
     def links_crossed(self, on_router: Floats) -> float:

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from wattline.kernel.compiled import FieldArray, RecordType
+from wattline.kernel.fields import FieldArray
+from wattline.kernel.record import RecordType
 from wattline.model.state.record import BESIDE, NEAR, WRITES, State
 
 

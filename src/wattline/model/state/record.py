@@ -13,23 +13,24 @@ import numpy as np
 from numba import types
 
 from wattline.arrays import Floats
-from wattline.kernel.compiled import FieldArray, Record, register
-from wattline.model.state.clock import ClockFields
-from wattline.model.state.envelope import EnvelopeFields
-from wattline.model.state.field import EVERY_SLOT, Field
-from wattline.model.state.jobs import JobFields
-from wattline.model.state.kinds import KindFields
-from wattline.model.state.late import LateFields
-from wattline.model.state.logs import LogFields
-from wattline.model.state.network import NetworkFields
-from wattline.model.state.nodes import NodeFields
-from wattline.model.state.power import PowerFields
-from wattline.model.state.proposals import ProposalFields
-from wattline.model.state.queue import QueueFields
-from wattline.model.state.rates import RateFields
-from wattline.model.state.rows import RowFields
-from wattline.model.state.running import RunningFields
-from wattline.model.state.shapes import ShapeFields
+from wattline.kernel.fields import FieldArray
+from wattline.kernel.record import Record, register
+from wattline.model.state.fields.clock import ClockFields
+from wattline.model.state.fields.envelope import EnvelopeFields
+from wattline.model.state.fields.field import EVERY_SLOT, Field
+from wattline.model.state.fields.jobs import JobFields
+from wattline.model.state.fields.kinds import KindFields
+from wattline.model.state.fields.late import LateFields
+from wattline.model.state.fields.logs import LogFields
+from wattline.model.state.fields.network import NetworkFields
+from wattline.model.state.fields.nodes import NodeFields
+from wattline.model.state.fields.power import PowerFields
+from wattline.model.state.fields.proposals import ProposalFields
+from wattline.model.state.fields.queue import QueueFields
+from wattline.model.state.fields.rates import RateFields
+from wattline.model.state.fields.rows import RowFields
+from wattline.model.state.fields.running import RunningFields
+from wattline.model.state.fields.shapes import ShapeFields
 from wattline.model.state.sizes import Sizes
 
 SUBJECTS = (

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.kernel.compiled import kernel, outlined
-from wattline.model.bits import highest_bit, lowest_bit
 from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_SLEEP
+from wattline.model.structures.bits import highest_bit, lowest_bit
 
 # ------------------------------------------------------------------ laying out
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from wattline.kernel.compiled import kernel, outlined
-from wattline.model import many_running
 from wattline.model.codes import HELD, RUNNING
-from wattline.model.many_running import FEW_RUNNING
 from wattline.model.state.record import State
 from wattline.model.state.sizes import MANY_RUNNING
 from wattline.model.state.switches import N_REPLANS, OPT_SORTED
+from wattline.model.structures import many_running
+from wattline.model.structures.many_running import FEW_RUNNING
 
 LEAST_EXTENSION_S = 60.0
 """Shortest extension of an estimate that has run out."""

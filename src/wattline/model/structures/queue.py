@@ -7,8 +7,8 @@ while a select policy looks at them.
 from __future__ import annotations
 
 from wattline.kernel.compiled import kernel, outlined
-from wattline.model import fitindex
 from wattline.model.state.record import State
+from wattline.model.structures import fitindex
 
 
 @kernel

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from wattline.arrays import Floats, Ints
-from wattline.model.state.field import Field
+from wattline.model.state.fields.field import Field
 
 
 class PowerFields:

@@ -13,7 +13,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from wattline.kernel.compiled import JIT, SlotType
+from wattline.kernel.compiled import JIT
+from wattline.kernel.slots import SlotType
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.state.record import POLICY, State
 

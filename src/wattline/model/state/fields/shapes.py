@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from wattline.arrays import Floats, Ints
-from wattline.model.state.field import Field
+from wattline.model.state.fields.field import Field
 
 
 class ShapeFields:

@@ -7,13 +7,13 @@ from typing import Annotated
 import numpy as np
 
 from wattline.arrays import Floats, Ints
-from wattline.model.state.field import Field
+from wattline.model.state.fields.field import Field
 
 
 class NodeFields:
     """Nodes and node classes: who holds them, and what they draw."""
 
-    # -- nodes: extents, free and held, each under its own nodes (wattline.model.nodes)
+    # -- nodes: extents, free and held, each under its own nodes (wattline.model.structures.nodes)
     pool_first: Annotated[Ints, Field("P", "", "first node number of the class", fixed=True)]
     pool_count: Annotated[Ints, Field("P", "", "nodes of the class", fixed=True)]
     free: Annotated[Ints, Field("P", "", "nodes that a job may take now")]
