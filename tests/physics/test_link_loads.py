@@ -77,7 +77,7 @@ def test_closed_forms_are_sums_over_routes(network: Dragonfly, data: st.DataObje
 @pytest.mark.parametrize("routing", ["minimal", "valiant"])
 def test_a_job_on_the_whole_machine_is_uniform_traffic(sizes: tuple[int, int, int], links: int, routing: str) -> None:
     """One job on all nodes loads links as uniform traffic does, which bounds of saturation are known for."""
-    from wattline.physics.packets.codes import GLOBAL, LOCAL
+    from wattline.physics.packets.kernels.codes import GLOBAL, LOCAL
     from wattline.physics.packets.loads import channel_loads
 
     network = Dragonfly(*sizes, links_per_pair=links)
@@ -90,8 +90,8 @@ def test_a_job_on_the_whole_machine_is_uniform_traffic(sizes: tuple[int, int, in
 @pytest.mark.parametrize("network", [Dragonfly(2, 4, 9), Dragonfly(3, 4, 5, links_per_pair=3)])
 def test_shares_are_what_packets_do(network: Dragonfly) -> None:
     """Bytes that the packet engine moves over local and global links, per byte sent, are what the shares say."""
-    from wattline.physics.packets.codes import GLOBAL, LOCAL
     from wattline.physics.packets.jobs import PacketJob
+    from wattline.physics.packets.kernels.codes import GLOBAL, LOCAL
     from wattline.physics.packets.simulator import run
 
     nodes = np.random.default_rng(3).permutation(network.nodes)[:24]

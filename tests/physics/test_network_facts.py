@@ -56,7 +56,7 @@ def test_published_bounds(
 )
 def test_bounds_are_those_of_the_routes(sizes: tuple[int, int, int], links: int) -> None:
     """The closed forms agree with loads summed over all routes, whatever the bandwidths."""
-    from wattline.physics.packets.codes import GLOBAL, LOCAL
+    from wattline.physics.packets.kernels.codes import GLOBAL, LOCAL
     from wattline.physics.packets.loads import channel_loads
 
     network = Dragonfly(*sizes, local_bps=4e9, global_bps=16e9, host_bps=8e9, links_per_pair=links)

@@ -86,12 +86,11 @@ def test_no_caps_of_whole_watts_are_better(factors: list[float], bound_w: int, h
         found = equal_speed_caps(RULE, nodes, float(bound_w), hardware)
     except InputError:
         found = None
-    best = 0.0
     low, high = max(hardware.least_w, 80.0), min(hardware.most_w, 250.0)
-    for caps in itertools.product(np.arange(low, high + 1.0, 5.0), repeat=len(factors)):
-        if sum(caps) <= bound_w:
-            own_w = hardware.fixed_w + (np.array(caps) - hardware.fixed_w) / nodes.factors
-            best = max(best, float(RULE.speed(own_w).min()) if own_w.min() >= RULE.floor_w else 0.0)
+    caps = np.array(list(itertools.product(np.arange(low, high + 1.0, 5.0), repeat=len(factors))))
+    own_w = hardware.fixed_w + (caps[caps.sum(axis=1) <= bound_w] - hardware.fixed_w) / nodes.factors
+    own_w = own_w[own_w.min(axis=1) >= RULE.floor_w]
+    best = float(RULE.speed(own_w).min(axis=1).max(initial=0.0))
     if found is None:
         assert best == 0.0
         return

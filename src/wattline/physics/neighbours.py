@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model import codes
-from wattline.model.many_running import listed
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
 from wattline.physics import clocks
 from wattline.physics.contention import OVERLOAD, WAITING
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model.codes import PAUSED, RUNNING, STARTING, WAKING
-from wattline.model.many_running import listed
 from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_BELIEF, OPT_CAPPED, OPT_SHED
+from wattline.model.structures.many_running import listed
 from wattline.physics.instants import slack_s
 
 LIMIT_SLACK = 1e-9

@@ -11,6 +11,7 @@ from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.model.variability import NodeFactors
 from wattline.physics.cap_response import SpeedCurve
+from wattline.units import in_full
 
 ROUNDING = 1e-12
 
@@ -55,7 +56,10 @@ def under_caps(response: SpeedCurve, nodes: NodeFactors, caps_w: Floats, hardwar
     if low.any():
         i = int(np.argmax(low))
         need_w = _at(response.floor_w, nodes.factors[i], hardware)
-        raise InputError(f"node {i}: a cap of {caps_w[i]:g} W is below the {need_w:.4g} W it needs at its lowest speed")
+        raise InputError(
+            f"node {i}: a cap of {in_full(caps_w[i])} W is below the {in_full(float(need_w), 4)} W it needs at its "
+            "lowest speed"
+        )
     drawn_w = np.minimum(caps_w, _at(response.draw_w, nodes.factors, hardware))
     return Capped(caps_w, response.speed(own_w), drawn_w)
 
@@ -64,7 +68,10 @@ def equal_caps(response: SpeedCurve, nodes: NodeFactors, bound_w: float, hardwar
     """Return what happens if a job's bound is shared equally, as if its nodes were alike."""
     cap_w = min(bound_w / len(nodes), hardware.most_w)
     if cap_w < hardware.least_w:
-        raise InputError(f"{bound_w:g} W leave {cap_w:.4g} W a node, below the least cap of {hardware.least_w:g} W")
+        raise InputError(
+            f"{in_full(bound_w)} W leave {in_full(cap_w, 4)} W a node, below the least cap of "
+            f"{in_full(hardware.least_w)} W"
+        )
     return under_caps(response, nodes, np.full(len(nodes), cap_w), hardware)
 
 
@@ -79,7 +86,9 @@ def equal_speed_caps(response: SpeedCurve, nodes: NodeFactors, bound_w: float, h
     most = min(response.draw_w, spare_w + (hardware.most_w - spare_w) / factors[0])
     count, least_w = len(nodes), hardware.least_w
     if most < response.floor_w:
-        raise InputError(f"a cap of {hardware.most_w:g} W is below what the thirstiest node needs at its lowest speed")
+        raise InputError(
+            f"a cap of {in_full(hardware.most_w)} W is below what the thirstiest node needs at its lowest speed"
+        )
     level = -math.inf
     for k in range(1, count + 1):  # the k thirstiest need more than the least cap, the others get that
         x = spare_w + (bound_w - (count - k) * least_w - k * spare_w) / factors[:k].sum()
@@ -89,7 +98,8 @@ def equal_speed_caps(response: SpeedCurve, nodes: NodeFactors, bound_w: float, h
     if level < response.floor_w * (1.0 - ROUNDING):
         need_w = float(np.maximum(_at(response.floor_w, factors, hardware), least_w).sum())
         raise InputError(
-            f"a bound of {bound_w:g} W is too low: {count} nodes need {need_w:.5g} W at their lowest speed"
+            f"a bound of {in_full(bound_w)} W is too low: {count} nodes need {in_full(need_w, 5)} W at their "
+            "lowest speed"
         )
     level = min(max(level, response.floor_w), most)
     return under_caps(response, nodes, np.maximum(_at(level, nodes.factors, hardware), least_w), hardware)

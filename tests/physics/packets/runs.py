@@ -53,8 +53,8 @@ def dependencies(size: tuple[int, int, int], routing: str) -> dict[int, set[int]
 
     It calls kernels from Python, so it needs NUMBA_DISABLE_JIT=1.
     """
-    from wattline.physics.packets import codes
-    from wattline.physics.packets import routing as rules
+    from wattline.physics.packets.kernels import codes
+    from wattline.physics.packets.kernels import routing as rules
     from wattline.physics.packets.layout import reset
 
     network = Dragonfly(*size)

@@ -9,8 +9,8 @@ import pytest
 
 from packets.machines import ROUTINGS, SMALL, four_jobs, links_between, listed, simulator
 from wattline.model.networks.dragonfly import ARRANGEMENTS, Dragonfly
-from wattline.physics.packets.codes import GLOBAL, LOCAL
 from wattline.physics.packets.jobs import PacketJob
+from wattline.physics.packets.kernels.codes import GLOBAL, LOCAL
 from wattline.physics.packets.loads import channel_loads
 from wattline.physics.packets.offered import offered
 from wattline.physics.packets.simulator import Simulator, run

@@ -8,8 +8,8 @@ import pytest
 from packets.machines import simulator
 from wattline.errors import InputError
 from wattline.model.networks.dragonfly import Dragonfly
-from wattline.physics.packets.codes import GLOBAL, LOCAL
 from wattline.physics.packets.jobs import Communicate, PacketJob
+from wattline.physics.packets.kernels.codes import GLOBAL, LOCAL
 from wattline.physics.packets.metrics import (
     TileSamples,
     correlation,

@@ -7,8 +7,8 @@ import pytest
 
 from packets.machines import ROUTINGS, listed, simulator
 from wattline.model.networks.dragonfly import Dragonfly
-from wattline.physics.packets.codes import GLOBAL, LOCAL
 from wattline.physics.packets.jobs import PacketJob
+from wattline.physics.packets.kernels.codes import GLOBAL, LOCAL
 from wattline.physics.packets.offered import offered
 from wattline.physics.packets.wiring import wire
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from wattline.arrays import Ints
-from wattline.physics.packets import codes as c
+from wattline.physics.packets.kernels import codes as c
+from wattline.physics.packets.kernels.state import LANE_BITS, LANE_MASK, LANES, NetState
 from wattline.physics.packets.layout import Setting
-from wattline.physics.packets.state import LANE_BITS, LANE_MASK, LANES, NetState
 
 
 def broken_laws(s: NetState, setting: Setting) -> list[str]:

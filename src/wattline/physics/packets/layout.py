@@ -8,9 +8,9 @@ import numpy as np
 
 from wattline.arrays import Ints
 from wattline.errors import InputError, did_you_mean
-from wattline.physics.packets import codes as c
-from wattline.physics.packets.state import BLOCKS, LANES, NEVER, NetState, allocate
-from wattline.physics.packets.wheel import REACH_BITS, bucket_bits
+from wattline.physics.packets.kernels import codes as c
+from wattline.physics.packets.kernels.state import BLOCKS, LANES, NEVER, NetState, allocate
+from wattline.physics.packets.kernels.wheel import REACH_BITS, bucket_bits
 from wattline.physics.packets.wiring import PS_PER_S, Buffers, Latencies, Protocol, Wiring, flit_time_ps
 
 UNLIMITED_FLITS = 1 << 50

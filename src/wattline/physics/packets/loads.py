@@ -12,7 +12,7 @@ from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.kernel.compiled import library
 from wattline.model.networks.dragonfly import Dragonfly
-from wattline.physics.packets.codes import GLOBAL, LOCAL
+from wattline.physics.packets.kernels.codes import GLOBAL, LOCAL
 from wattline.physics.packets.wiring import Wiring, wire
 
 

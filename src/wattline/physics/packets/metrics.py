@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
-from wattline.physics.packets.codes import FLIT_BYTES, GLOBAL, HOST, LOCAL
+from wattline.physics.packets.kernels.codes import FLIT_BYTES, GLOBAL, HOST, LOCAL
 from wattline.physics.packets.result import PacketResult
 from wattline.physics.packets.wiring import PS_PER_S
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from wattline.errors import InputError, did_you_mean
 from wattline.model.networks.dragonfly import Dragonfly
-from wattline.physics.packets import codes as c
-from wattline.physics.packets.engine import begin_open
+from wattline.physics.packets.kernels import codes as c
+from wattline.physics.packets.kernels.engine import begin_open
 from wattline.physics.packets.layout import reset
 from wattline.physics.packets.simulator import Simulator
 from wattline.physics.packets.wiring import PS_PER_S, Buffers, Latencies, Protocol

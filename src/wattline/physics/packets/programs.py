@@ -13,8 +13,8 @@ import numpy as np
 
 from wattline.arrays import Ints
 from wattline.errors import InputError
-from wattline.physics.packets.codes import P_COMPUTE, P_GET, P_LIST, P_SHIFT, P_WAIT
 from wattline.physics.packets.jobs import Communicate, Compute, Messages, PacketJob, Step, check_bytes
+from wattline.physics.packets.kernels.codes import P_COMPUTE, P_GET, P_LIST, P_SHIFT, P_WAIT
 from wattline.physics.packets.patterns import ROUNDS, most_square
 
 PS_PER_S = 1e12

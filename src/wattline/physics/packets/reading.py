@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from wattline.arrays import Ints
-from wattline.physics.packets import codes as c
 from wattline.physics.packets.jobs import PacketJob
+from wattline.physics.packets.kernels import codes as c
+from wattline.physics.packets.kernels.state import LANE_BITS, NetState
 from wattline.physics.packets.programs import Program
 from wattline.physics.packets.result import Counters, JobTimes, PacketResult
-from wattline.physics.packets.state import LANE_BITS, NetState
 from wattline.physics.packets.wiring import PS_PER_S, Wiring
 
 _COUNTERS = ("flits", "packets", "stall_ps", "cross_ps", "sent_flits", "got_flits")

@@ -10,14 +10,14 @@ import numpy as np
 from wattline.arrays import Ints
 from wattline.errors import InputError, StuckError
 from wattline.model.networks.dragonfly import Dragonfly
-from wattline.physics.packets import codes as c
-from wattline.physics.packets.engine import advance, begin_tasks
 from wattline.physics.packets.jobs import PacketJob
+from wattline.physics.packets.kernels import codes as c
+from wattline.physics.packets.kernels.engine import advance, begin_tasks
+from wattline.physics.packets.kernels.state import NetState
 from wattline.physics.packets.layout import grow, make_state, reset, setting_of
 from wattline.physics.packets.programs import Program, program_of
 from wattline.physics.packets.reading import Reader, settle
 from wattline.physics.packets.result import PacketResult
-from wattline.physics.packets.state import NetState
 from wattline.physics.packets.wiring import PS_PER_S, Buffers, Latencies, Protocol, wire
 
 SLICE = 2_000_000

@@ -9,7 +9,7 @@ import numpy as np
 from wattline.arrays import Ints
 from wattline.errors import InputError
 from wattline.model.networks.dragonfly import Dragonfly
-from wattline.physics.packets.codes import CREDIT_MASK, FLIT_BYTES, GLOBAL, HOST, LOCAL
+from wattline.physics.packets.kernels.codes import CREDIT_MASK, FLIT_BYTES, GLOBAL, HOST, LOCAL
 
 PS_PER_S = 1e12
 

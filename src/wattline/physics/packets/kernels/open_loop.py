@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from wattline.kernel.compiled import kernel, outlined
-from wattline.physics.packets.codes import (
+from wattline.physics.packets.kernels.codes import (
     O_FLITS,
     O_FROM_PS,
     O_GAP_PS,
@@ -26,10 +26,10 @@ from wattline.physics.packets.codes import (
     S_WANT,
     UNIFORM,
 )
-from wattline.physics.packets.nodes import drop_packet, new_packet
-from wattline.physics.packets.state import LANE_BITS, NetState
-from wattline.physics.packets.switch import collect, starve, take_link
-from wattline.physics.packets.wheel import schedule
+from wattline.physics.packets.kernels.nodes import drop_packet, new_packet
+from wattline.physics.packets.kernels.state import LANE_BITS, NetState
+from wattline.physics.packets.kernels.switch import collect, starve, take_link
+from wattline.physics.packets.kernels.wheel import schedule
 from wattline.physics.random import uniform
 
 GAPS, TARGETS = 12, 13

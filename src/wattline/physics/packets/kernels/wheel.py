@@ -9,8 +9,8 @@ slow link) waits in the heap and enters the wheel as soon as it fits.
 from __future__ import annotations
 
 from wattline.kernel.compiled import kernel, outlined
-from wattline.physics.packets.codes import O_BUCKET
-from wattline.physics.packets.state import NEVER, NetState
+from wattline.physics.packets.kernels.codes import O_BUCKET
+from wattline.physics.packets.kernels.state import NEVER, NetState
 
 REACH_BITS = 25
 """The wheel reaches 2^25 ps (34 µs) ahead: longer than a full buffer takes on most links."""

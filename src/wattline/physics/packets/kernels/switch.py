@@ -11,7 +11,7 @@ input buffer.
 from __future__ import annotations
 
 from wattline.kernel.compiled import kernel, outlined
-from wattline.physics.packets.codes import (
+from wattline.physics.packets.kernels.codes import (
     CREDIT_BITS,
     CREDIT_MASK,
     O_CREDIT,
@@ -22,9 +22,9 @@ from wattline.physics.packets.codes import (
     O_RING,
     O_SPACE,
 )
-from wattline.physics.packets.routing import leave_space, route
-from wattline.physics.packets.state import LANE_BITS, LANE_MASK, NetState
-from wattline.physics.packets.wheel import place, schedule
+from wattline.physics.packets.kernels.routing import leave_space, route
+from wattline.physics.packets.kernels.state import LANE_BITS, LANE_MASK, NetState
+from wattline.physics.packets.kernels.wheel import place, schedule
 
 # ------------------------------------------------------------------ credits
 

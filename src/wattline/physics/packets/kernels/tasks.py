@@ -9,7 +9,7 @@ that it asked for has arrived and all that it sent has left the node.
 from __future__ import annotations
 
 from wattline.kernel.compiled import kernel, outlined
-from wattline.physics.packets.codes import (
+from wattline.physics.packets.kernels.codes import (
     M_CLEAR,
     M_GET,
     O_EAGER_BYTES,
@@ -21,9 +21,9 @@ from wattline.physics.packets.codes import (
     S_LEFT,
     S_WANT,
 )
-from wattline.physics.packets.nodes import ask_for, send
-from wattline.physics.packets.state import NetState
-from wattline.physics.packets.wheel import schedule
+from wattline.physics.packets.kernels.nodes import ask_for, send
+from wattline.physics.packets.kernels.state import NetState
+from wattline.physics.packets.kernels.wheel import schedule
 
 
 @kernel

@@ -6,7 +6,7 @@ It also has rendezvous and one-sided reads.
 from __future__ import annotations
 
 from wattline.kernel.compiled import kernel, outlined
-from wattline.physics.packets.codes import (
+from wattline.physics.packets.kernels.codes import (
     M_ASK,
     M_CLEAR,
     M_DATA,
@@ -27,9 +27,9 @@ from wattline.physics.packets.codes import (
     S_MADE,
     S_WANT,
 )
-from wattline.physics.packets.state import LANE_BITS, NetState
-from wattline.physics.packets.switch import collect, starve, take_link
-from wattline.physics.packets.wheel import schedule
+from wattline.physics.packets.kernels.state import LANE_BITS, NetState
+from wattline.physics.packets.kernels.switch import collect, starve, take_link
+from wattline.physics.packets.kernels.wheel import schedule
 
 
 @kernel

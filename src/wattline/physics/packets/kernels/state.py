@@ -14,9 +14,10 @@ import numpy.typing as npt
 from numba import types
 
 from wattline.arrays import Ints
-from wattline.kernel.compiled import FieldArray, Record, register
+from wattline.kernel.fields import FieldArray
+from wattline.kernel.record import Record, register
 from wattline.memory import map_bytes
-from wattline.model.state.field import Field
+from wattline.model.state.fields.field import Field
 
 _I = Ints
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import types
 
 from wattline.kernel.compiled import entry, kernel
-from wattline.physics.packets.codes import (
+from wattline.physics.packets.kernels.codes import (
     BUDGET,
     DONE,
     GROW,
@@ -25,13 +25,20 @@ from wattline.physics.packets.codes import (
     S_WANT,
     UNTIL,
 )
-from wattline.physics.packets.nodes import enter_node, pump
-from wattline.physics.packets.open_loop import draw_gap, generate, leave_network
-from wattline.physics.packets.routing import leave_space
-from wattline.physics.packets.state import LANE_BITS, LANE_MASK, NetState
-from wattline.physics.packets.switch import credits_came, enter_router, input_free, output_free, space_came, unstarve
-from wattline.physics.packets.tasks import carry_on
-from wattline.physics.packets.wheel import first_event, remove_first, schedule
+from wattline.physics.packets.kernels.nodes import enter_node, pump
+from wattline.physics.packets.kernels.open_loop import draw_gap, generate, leave_network
+from wattline.physics.packets.kernels.routing import leave_space
+from wattline.physics.packets.kernels.state import LANE_BITS, LANE_MASK, NetState
+from wattline.physics.packets.kernels.switch import (
+    credits_came,
+    enter_router,
+    input_free,
+    output_free,
+    space_came,
+    unstarve,
+)
+from wattline.physics.packets.kernels.tasks import carry_on
+from wattline.physics.packets.kernels.wheel import first_event, remove_first, schedule
 
 
 @kernel

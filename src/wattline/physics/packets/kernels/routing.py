@@ -9,7 +9,7 @@ that it comes to; whoever arrives over a local link is at the router that has it
 from __future__ import annotations
 
 from wattline.kernel.compiled import kernel, outlined
-from wattline.physics.packets.codes import (
+from wattline.physics.packets.kernels.codes import (
     ADAPTIVE,
     GLOBAL,
     HOST,
@@ -27,7 +27,7 @@ from wattline.physics.packets.codes import (
     UGAL,
     VALIANT,
 )
-from wattline.physics.packets.state import LANE_BITS, LANE_MASK, NetState
+from wattline.physics.packets.kernels.state import LANE_BITS, LANE_MASK, NetState
 from wattline.physics.random import philox
 
 DETOURS = 11
