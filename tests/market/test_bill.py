@@ -196,6 +196,18 @@ def test_credits_of_any_bids_are_those_of_the_twin(lengths: list[tuple[int, int]
     assert total(rows).unscored_s == pytest.approx(unpaid_s, abs=1e-6)
 
 
+def test_a_total_score_counts_every_kilowatt_and_hour_of_reserve_alike() -> None:
+    """An hour with a reserve for a quarter of it, and a bid without one after that, counts for a quarter of an hour."""
+    steps = bids((0.0, 10e3, 2500.0), (4500.0, 10e3, 0.0))
+    power_w = 10e3 + np.where(np.arange(3600) < 1800, 2300.0, 900.0) * WAVE.values[:3600]
+    rows = bill_hours(2.0 * np.arange(3600), power_w, hour_edges(0.0, 7200.0, 0.0), pjm(), signal=WAVE, bids=steps)
+    first, second = rows
+    assert first.score > second.score + 0.05
+    assert (first.scored_kwh, second.scored_kwh) == pytest.approx((2.5, 0.625))
+    assert total(rows).score == pytest.approx((2.5 * first.score + 0.625 * second.score) / 3.125)
+    assert total(rows).capacity_credit == pytest.approx(0.1 * 3.125 * total(rows).score)
+
+
 def test_a_window_that_is_no_whole_number_of_intervals() -> None:
     """Money and score leave out the same stretches also where a window's intervals are rounded up."""
     odd = replace(pjm(), scoring=Scoring(window_s=26.0, interval_s=10.0))

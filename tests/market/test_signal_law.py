@@ -148,6 +148,12 @@ def test_the_stranger_is_the_one_that_differs_from_most() -> None:
     assert strangers([]) == {}
 
 
+def test_a_stranger_is_none_of_the_others() -> None:
+    """A record at the edge of what is usual is held against the others, and is not counted among them."""
+    laws = [law("a", mean=0.0), *(law(f"b{k}", mean=-0.1) for k in range(3)), law("c", mean=0.14)]
+    assert strangers(laws) == {4: "record 'c' differs in law from 4 others: its mean is 0.14, not -0.10 to 0.00"}
+
+
 @pytest.fixture(scope="module")
 def products(data_dir: Path) -> dict[str, list[Law]]:
     """Return the figures of the recorded signals, and of the papers' one."""

@@ -56,8 +56,15 @@ def test_by_demand_nobody_gets_more_than_it_asks_for() -> None:
     )
     assert grants_at(found, 0.0) == {"site": 80.0, "a": 30.0, "b": 30.0}
     later = grants_at(found, 10.0)
-    assert later["a"] == pytest.approx(80.0 * 80 / 110)  # a demand above the whole counts as the whole
-    assert later["b"] == pytest.approx(80.0 * 30 / 110)
+    assert later["a"] == pytest.approx(80.0 * 90 / 120)
+    assert later["b"] == pytest.approx(80.0 * 30 / 120)
+
+
+def test_who_names_no_demand_asks_for_all_there_is() -> None:
+    """Its limit bounds that, as it bounds what others ask for."""
+    parts = Budget("a", "site", demand=Steps(160.0)), Budget("b", "site"), Budget("c", "site", Steps(40.0))
+    found = grants_at(BudgetTree((Budget("site", limit=Steps(80.0), rule="demand"), *parts)), 0.0)
+    assert [found[name] for name in "abc"] == pytest.approx([80.0 * ask / 280 for ask in (160, 80, 40)])
 
 
 def test_a_site_without_a_limit_leaves_parts_their_own() -> None:

@@ -5,6 +5,7 @@ pauses.
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import wattline as wl
 from engine.regulated import (
     FILLER,
     FIRM,
@@ -397,13 +399,41 @@ def test_pauses_without_caps_go_by_uncapped_power() -> None:
 
 def test_paused_jobs_hold_their_place_among_the_shares() -> None:
     """A paused job counts as one of its kind that has its nodes."""
+    paused = 0
     for s, _ in instants(_one_pause()):
         if holders(s, codes.PAUSED):
+            paused += 1
             assert s.free[0] == 8 - sum(int(s.nodes[j]) for j in s.running[: s.n_running[0]])
             assert len(s.running[: s.n_running[0]]) <= 3
+    assert paused > 0
 
 
 def _one_pause() -> Any:
     watts = [1400.0, 850.0, 1400.0]
     how = options(KINDS, signal(*[(w - 1000.0) / 400.0 for w in watts]), (0.0, Bid(1000.0, 400.0)))
     return simulation(table_of(KINDS, *[(0.0, "small")] * 9), machine(8), how, params={"preempt": 1.0})
+
+
+@pytest.mark.parametrize("draw", range(8))
+def test_rounding_of_times_does_not_decide_who_pauses(draw: int, tmp_path: Path) -> None:
+    """Two jobs that started as they came have lost nothing, exactly: the first in the trace pauses, whatever clocks
+    round to.
+    """
+    values = [1.0] * 139 + [-1.0] * 3 + [1.0] * 900
+    (tmp_path / "signal.csv").write_text("time_s,y\n" + "".join(f"{4 * i},{y}\n" for i, y in enumerate(values)))
+    work_s = [150.37 + 0.1 * draw, 150.77 + 0.07 * draw, 3.0, 1000.0]
+    columns = {"submit_s": [410.0, 530.0, 0.0, 1.0], "work_s": work_s, "nodes": [1] * 4, "kind": ["k", "k", "f", "f"]}
+    kinds = [
+        {"name": "k", "nodes": 1, "time": 150, "power": 300, "limit": 5},
+        {"name": "f", "nodes": 1, "time": 1000, "power": 300, "limit": 0.001},
+    ]
+    market = {"signal": str(tmp_path / "signal.csv"), "mean": 790.0, "reserve": 130.0, "until": 3600, "control": 5}
+    done = wl.simulate(
+        wl.from_frame(columns),
+        wl.Machine(nodes=3, idle=100, max=300),
+        select={"name": "gps", "preempt": 1},
+        cap="match-target",
+        settings={"kind": kinds, "run.until": 3600, **{f"regulation.{key}": value for key, value in market.items()}},
+    )
+    paused = done.jobs.filter(done.jobs["kind"] == "k").sort("submit_s")["preemptions"].to_list()
+    assert paused == [1, 0]

@@ -212,7 +212,7 @@ class _Writer:
             ["return 10**30"],
             ["return 0.5"],
             ["return True"],
-            ["import wattline.model.queue as q", "q.append(s, j)"],
+            ["import wattline.model.structures.queue as q", "q.append(s, j)"],
             ["n = propose(s, 0.5, 'x')"],
             ["n = propose(None, 0, 0)"],
             [f"s.{rng.choice(self.own)}[0] = 'text'"],

@@ -16,8 +16,8 @@ from wattline.errors import PolicyError
 from wattline.market.reach import misfit
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism
-from wattline.model.spare import CALLS, WHO
 from wattline.model.state.record import State
+from wattline.model.state.spare import CALLS, WHO
 
 
 def is_due(s: State) -> bool:
@@ -38,6 +38,13 @@ def make(s: State, policy: Mechanism, param: Any, memory: Any) -> None:
         s.bidding_s[0] = np.inf
     if holds_from_s < s.bidding_until_s[0] and policy.wake & codes.BIDDING:
         _note(s, holds_from_s, _ask(s, hour, policy, param, memory))
+    s.schedule_s[0] = min(s.schedule_s[0], s.bidding_s[0], s.next_bid_s[0])
+
+
+def stay_out(s: State) -> None:
+    """Let the period that was just asked for have no bid: its policy failed, and the machine has to be driven on."""
+    s.words[WHO] = 0
+    _note(s, float(s.bid_first_s[0] + (s.bidding_k[0] - 1) * s.bid_every_s[0]), kept=False)
     s.schedule_s[0] = min(s.schedule_s[0], s.bidding_s[0], s.next_bid_s[0])
 
 

@@ -60,7 +60,8 @@ def find(slot: str, name: str, *, base: Path | None = None) -> Mechanism:
         brought = installed.one_of(slot, name)
         if brought is not None:
             return brought
-        there = (*known, *(m.name for m in installed.installed().policies if m.slot == slot))
+        brought_in = [m for m in installed.installed().policies if m.slot == slot]
+        there = (*known, *(f"{m.package}:{m.name}" if m.name in known else m.name for m in brought_in))
         raise PolicyError(
             f"unknown {slot} policy {name!r}{did_you_mean(name, there)} (a policy of your own is named by the path of "
             f"its .py file){installed.broken_words()}"

@@ -12,8 +12,9 @@ from wattline.control.codes import CAPS, DUE, EXPECT, NEIGHBOURS, RARE, RECLAIM,
 from wattline.control.every_run import do_daily
 from wattline.control.logs import log_event
 from wattline.kernel.compiled import outlined, seldom
-from wattline.model import codes, nodes, running
+from wattline.model import codes
 from wattline.model.state.record import POLICY, State
+from wattline.model.structures import nodes, running
 from wattline.physics import neighbours
 
 

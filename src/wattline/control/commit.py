@@ -6,8 +6,7 @@ import numpy as np
 
 from wattline.control.logs import log_event
 from wattline.kernel.compiled import kernel, outlined
-from wattline.model import codes, nodes, queue, running
-from wattline.model.many_running import listed
+from wattline.model import codes
 from wattline.model.state.record import State
 from wattline.model.state.switches import (
     N_SEQ,
@@ -18,6 +17,8 @@ from wattline.model.state.switches import (
     OPT_PLACEMENTS,
     OPT_REQUEUE,
 )
+from wattline.model.structures import nodes, queue, running
+from wattline.model.structures.many_running import listed
 from wattline.physics import clocks, neighbours, traffic
 from wattline.physics.power import class_cap_w, headroom_w, series_value_w, waking_node_w
 from wattline.physics.random import LATE_STARTS, uniform

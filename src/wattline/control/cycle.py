@@ -14,9 +14,9 @@ from numba import types
 from wattline.control import commit, guard
 from wattline.control.codes import CAPS, EXPECT, RECLAIM, RESORT, SHEDDING, STOPS, TIDY
 from wattline.control.logs import record
-from wattline.kernel.compiled import SlotType, kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
+from wattline.kernel.slots import SlotType
 from wattline.model import codes
-from wattline.model.many_running import first_end_s
 from wattline.model.state.record import POLICY, State
 from wattline.model.state.switches import (
     N_PASSES,
@@ -27,6 +27,7 @@ from wattline.model.state.switches import (
     OPT_SHED,
     OPT_SORTED,
 )
+from wattline.model.structures.many_running import first_end_s
 from wattline.physics import power, varied
 
 SLOT = SlotType(POLICY)
@@ -82,10 +83,11 @@ def break_deadlock(s: State) -> int:
 
 
 @kernel
-def control_pass(
-    s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, chores: Any, param: Any, memory: Any
-) -> None:
-    """Carry out one pass for everything that happened since the last one."""
+def open_pass(s: State, wake: Any, order: Any, chores: Any, param: Any, memory: Any) -> tuple[int, bool]:
+    """Begin a pass for everything that happened since the last one, up to the question whom to start.
+
+    Return what had happened, and whether that question is to be asked.
+    """
     mask = s.happened[0]
     s.happened[0] = 0
     s.counter[N_PASSES] += 1
@@ -101,22 +103,41 @@ def control_pass(
         if s.q_len[0] > 0 or mask & codes.ENVELOPE:
             chores(s, RECLAIM, param[0], memory[0])
     # a select policy that asks for ticks also rules over jobs that run or pause while none waits
-    if s.q_len[0] > 0 or wake[codes.SELECT] & mask & codes.TICK:
-        if wake[codes.ORDER] & mask:
-            s.untidy[0] = 1
-            if order(s, mask, param[codes.ORDER], memory[codes.ORDER]) != 0:
-                chores(s, RESORT, param[0], memory[0])
-        if s.untidy[0] == 1 or (s.option[OPT_SORTED] == 1 and s.n_running[0] > 0 and first_end_s(s) < s.now[0]):
-            chores(s, TIDY, param[0], memory[0])
-        if wake[codes.SELECT] & mask:
-            s.n_stop[0] = 0
-            s.n_resume[0] = 0
-            n = select(s, mask, param[codes.SELECT], memory[codes.SELECT])
-            s.q_new[0] = s.q_tail[0]
-            if s.n_stop[0] + s.n_resume[0] > 0:
-                chores(s, STOPS, param[0], memory[0])
-            if n == 0 and s.option[OPT_EXCEED] == 1 and s.n_running[0] == 0 and s.q_len[0] > 0:
-                n = break_deadlock(s)
-            start_proposed(s, n, place, param, memory)
+    if s.q_len[0] == 0 and not wake[codes.SELECT] & mask & codes.TICK:
+        return mask, False
+    if wake[codes.ORDER] & mask:
+        s.untidy[0] = 1
+        if order(s, mask, param[codes.ORDER], memory[codes.ORDER]) != 0:
+            chores(s, RESORT, param[0], memory[0])
+    if s.untidy[0] == 1 or (s.option[OPT_SORTED] == 1 and s.n_running[0] > 0 and first_end_s(s) < s.now[0]):
+        chores(s, TIDY, param[0], memory[0])
+    if not wake[codes.SELECT] & mask:
+        return mask, False
+    s.n_stop[0] = 0
+    s.n_resume[0] = 0
+    return mask, True
+
+
+@kernel
+def carry_out(s: State, proposed: int, place: Any, chores: Any, param: Any, memory: Any) -> None:
+    """Let what select proposed in this pass happen, as far as the guard allows it."""
+    n = proposed
+    s.q_new[0] = s.q_tail[0]
+    if s.n_stop[0] + s.n_resume[0] > 0:
+        chores(s, STOPS, param[0], memory[0])
+    if n == 0 and s.option[OPT_EXCEED] == 1 and s.n_running[0] == 0 and s.q_len[0] > 0:
+        n = break_deadlock(s)
+    start_proposed(s, n, place, param, memory)
+
+
+@kernel
+def control_pass(
+    s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, chores: Any, param: Any, memory: Any
+) -> None:
+    """Carry out one pass for everything that happened since the last one."""
+    mask, asked = open_pass(s, wake, order, chores, param, memory)
+    if asked:
+        n = select(s, mask, param[codes.SELECT], memory[codes.SELECT])
+        carry_out(s, n, place, chores, param, memory)
     if wake[codes.CAP] & mask and cap(s, mask, param[codes.CAP], memory[codes.CAP]) != 0:
         chores(s, CAPS, param[0], memory[0])

@@ -11,10 +11,11 @@ from wattline.control import commit
 from wattline.control.codes import DUE, RARE, RESORT, SOON_S, SOON_SHARE, TIDY
 from wattline.control.logs import log_bid, log_event
 from wattline.kernel.compiled import kernel, outlined
-from wattline.model import codes, fitindex, queue, running
-from wattline.model.many_running import listed
+from wattline.model import codes
 from wattline.model.state.record import State
 from wattline.model.state.switches import N_TIMER_REPEATS, OPT_SORTED
+from wattline.model.structures import fitindex, queue, running
+from wattline.model.structures.many_running import listed
 from wattline.physics import clocks, power
 from wattline.physics.instants import slack_s
 

@@ -19,9 +19,10 @@ from wattline.control.cycle import BANK, SLOT, WAKE
 from wattline.control.logs import log_bid, log_event, logs_full
 from wattline.control.passing import pass_time
 from wattline.kernel.compiled import outlined, seldom
-from wattline.model import codes, queue, running
-from wattline.model.many_running import listed
+from wattline.model import codes
 from wattline.model.state.record import State
+from wattline.model.structures import queue, running
+from wattline.model.structures.many_running import listed
 from wattline.physics import clocks, power
 
 (

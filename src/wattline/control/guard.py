@@ -7,10 +7,11 @@ import numpy as np
 from wattline.control import commit, late
 from wattline.control.logs import log_event, record
 from wattline.kernel.compiled import kernel, outlined
-from wattline.model import codes, nodes
-from wattline.model.many_running import listed
+from wattline.model import codes
 from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_BELIEF, OPT_EXCEED
+from wattline.model.structures import nodes
+from wattline.model.structures.many_running import listed
 from wattline.physics import clocks, power
 
 

@@ -16,9 +16,9 @@ from wattline.control.logs import logs_full
 from wattline.control.timeline import log_timeline
 from wattline.kernel.compiled import entry
 from wattline.model import codes
-from wattline.model.many_running import listed
 from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_TIMELINE
+from wattline.model.structures.many_running import listed
 
 
 @entry(types.int64(State.record_type, WAKE, SLOT, SLOT, SLOT, SLOT, SLOT, BANK, BANK))

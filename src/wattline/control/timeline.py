@@ -6,9 +6,9 @@ import numpy as np
 
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model import codes
-from wattline.model.many_running import listed
 from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_BACKLOG
+from wattline.model.structures.many_running import listed
 from wattline.physics import clocks, power
 
 

@@ -13,8 +13,8 @@ from numba import types
 
 from wattline.kernel.compiled import seldom
 from wattline.model import codes
-from wattline.model.many_running import listed
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
 from wattline.physics.power import class_cap_w, pledged_w, system_w
 
 

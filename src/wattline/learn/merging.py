@@ -9,6 +9,7 @@ import numpy as np
 from wattline.arrays import Floats
 from wattline.learn import pooled, quantile, t_test, t_test_per_job
 from wattline.learn.moments import M2, MEAN, N
+from wattline.model.mechanism import Mechanism
 
 
 def merge_t_test(a: Floats, b: Floats) -> Floats:
@@ -57,3 +58,8 @@ MERGE: dict[str, tuple[int, Callable[[Floats, Floats], Floats]]] = {
     "pooled": (pooled.ROW, merge_pooled),
 }
 """Learners whose profiles can be kept: floats of a row, and how two rows are put together."""
+
+
+def keeps_profiles(learner: Mechanism) -> bool:
+    """Tell whether what a profile policy has learned can be saved, and a later run begin with it."""
+    return learner.builtin and learner.name in MERGE

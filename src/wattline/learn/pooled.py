@@ -13,9 +13,9 @@ from wattline.learn import moments
 from wattline.learn.moments import M2, MEAN, N, deviation
 from wattline.learn.profiles import LEAST_SAMPLES, assume_maximum, sampled_w
 from wattline.model.codes import ARRIVAL, RUNNING, SAMPLE
-from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
 
 ROW = 3
 """A profile: the moments of its samples."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from wattline.kernel.compiled import kernel
 from wattline.model.codes import ARRIVAL, RUNNING, SAMPLE
-from wattline.model.many_running import listed
 from wattline.model.mechanism import mechanism
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
 
 LEAST_SAMPLES = 20.0
 """Samples before a profile counts as known (knapsack §V)."""

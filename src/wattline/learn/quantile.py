@@ -9,9 +9,9 @@ import numpy as np
 from wattline.kernel.compiled import kernel, outlined
 from wattline.learn.profiles import assume_maximum, sampled_w
 from wattline.model.codes import ARRIVAL, SAMPLE
-from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
 
 BINS = 128
 COUNT, TOLD, BIN = 0, 1, 2

@@ -12,9 +12,9 @@ from wattline.learn.moments import M2, MEAN, N, deviation, merged
 from wattline.learn.profiles import LEAST_SAMPLES, assume_maximum, sampled_w
 from wattline.learn.student import differs
 from wattline.model.codes import ARRIVAL, SAMPLE
-from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
 
 RECENT = 20
 """The last samples, which are compared with the older ones."""

@@ -29,7 +29,7 @@ from wattline.market.span import J_PER_KWH, Span, total_of
 from wattline.market.tariff import Tariff
 from wattline.market.tracking import MARGIN, Tracking, require
 from wattline.model.regulation import Bid, Signal
-from wattline.units import HOUR_S
+from wattline.units import HOUR_S, in_full
 
 _NEAR_S = 1e-6
 """Edges of rows closer than this are one."""
@@ -193,7 +193,7 @@ def bill_hours(
     too.
     """
     if not (time_s.size and time_s[0] <= edges[0]):
-        raise InputError(f"accounts: power is not known at the beginning, {edges[0]:g} s")
+        raise InputError(f"accounts: power is not known at the beginning, {in_full(edges[0])} s")
     desk = _Desk(Held(time_s, power_w), book, signal, bids)
     rows = []
     for begin_s, end_s in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):

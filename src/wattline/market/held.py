@@ -11,6 +11,7 @@ import numpy as np
 from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.model.regulation import Signal
+from wattline.units import in_full
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def cut(begin_s: float, end_s: float, functions: Sequence[Held]) -> tuple[Floats
     (array([0., 1., 4.]), [array([5., 6.]), array([7., 7.])])
     """
     if not begin_s < end_s:
-        raise InputError(f"a span must have a length, got {begin_s:g} s to {end_s:g} s")
+        raise InputError(f"a span must have a length, got {in_full(begin_s)} s to {in_full(end_s)} s")
     steps = [(None, h.values) if h.always else h.within(begin_s, end_s) for h in functions]
     edges = np.unique(np.concatenate([[begin_s], *(times for times, _ in steps if times is not None)]))
     found = [

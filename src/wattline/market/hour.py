@@ -35,6 +35,7 @@ class Hour:
     bid_s: float = _column("s", "seconds in which a bid held")
     offered_s: float = _column("s", "seconds in which it held a reserve")
     scored_s: float = _column("s", "those of them that are scored: stretches of reserve as long as a window")
+    scored_kwh: float = _column("kWh", "reserve times hours of scored_s: what the score counts for in totals")
     mean_w: float = _column("W", "mean power of the bid (over bid_s if it changed)", null=True)
     reserve_w: float = _column("W", "its reserve (over bid_s if it changed)", null=True)
     mean_target_w: float = _column("W", "mean of the target", null=True)
@@ -80,7 +81,8 @@ COLUMNS: tuple[Field[Any], ...] = fields(Hour)
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over rows; ``error`` and ``exceed_share`` over the time with a reserve, ``score`` by reserve and time.
+    """Sums over rows; ``error`` and ``exceed_share`` over the time with a reserve, ``score`` over the reserve
+    times the time in which it was scored.
 
     ``unscored_s`` is time with a reserve that was not scored, ``unpriced_s`` the time of rows that were left out
     because a price, or carbon where it is known elsewhere, is missing.
@@ -113,7 +115,7 @@ def total(rows: Sequence[Hour]) -> Totals:
     carbon = any(not math.isnan(row.carbon_kg) for row in rows)
     whole = [row for row in rows if not math.isnan(row.cost) and not (carbon and math.isnan(row.carbon_kg))]
     offered = [(row, row.offered_s) for row in whole if row.offered_s > 0]
-    scored = [(row, row.scored_s * row.reserve_w) for row in whole if not math.isnan(row.score)]
+    scored = [(row, row.scored_kwh) for row in whole if not math.isnan(row.score)]
 
     def add(name: str) -> float:
         return math.fsum(getattr(row, name) for row in whole)

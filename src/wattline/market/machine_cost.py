@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 from wattline.errors import InputError
+from wattline.units import in_full
 
 HOURS_PER_YEAR = 8760.0
 CENT = 1e-6
@@ -97,7 +98,7 @@ def affordable(money: float, node_price: float, racks: Racks, life: Life, mean_w
     24
     """
     if not node_price > 0:
-        raise InputError(f"the price of a node must be above 0, got {node_price:g}")
+        raise InputError(f"the price of a node must be above 0, got {in_full(node_price)}")
     low, high = 0, 1
     while bill(high, node_price, racks, life, mean_w).total <= money + CENT:
         low, high = high, 2 * high

@@ -20,6 +20,7 @@ from wattline.errors import InputError
 from wattline.market.machine_cost import MOST_NODES, Bill, Life, Racks, affordable, bill
 from wattline.model.configuration_points import NONE, best_by_nodes, whole_nodes
 from wattline.model.configurations import Configurations
+from wattline.units import in_full
 
 Reading = Literal["time", "speed"]
 """What "27 % faster" means: 27 % less time (× 0.73, as published), or 27 % more speed (× 1/1.27)."""
@@ -54,7 +55,8 @@ class Line:
         time_s = self.slope_s * used + self.intercept_s
         if time_s <= 0:
             raise InputError(
-                f"a line of {self.slope_s:g} s a node and {self.intercept_s:g} s has no time left at {used} nodes; "
+                f"a line of {in_full(self.slope_s)} s a node and {in_full(self.intercept_s)} s has no time "
+                f"left at {used} nodes; "
                 "say up to how many nodes it holds (most_nodes)"
             )
         return time_s
@@ -134,17 +136,17 @@ class Question:
     def __post_init__(self) -> None:
         for name in ("power_w", "node_max_w", "node_min_w"):
             if not 0 < getattr(self, name) < math.inf:
-                raise InputError(f"{name} must be a power above 0, got {getattr(self, name):g}")
+                raise InputError(f"{name} must be a power above 0, got {in_full(getattr(self, name))}")
         least_w = min(self.node_max_w, self.node_min_w)
         if self.power_w / least_w > MOST_NODES:
-            told = f"{self.power_w:g} W would keep more than {MOST_NODES:,} nodes of {least_w:g} W on"
+            told = f"{in_full(self.power_w)} W would keep more than {MOST_NODES:,} nodes of {in_full(least_w)} W on"
             raise InputError(f"{told}; are powers what they should be?")
         if not 0 <= self.faster < (1.0 if self.reading == "time" else math.inf):
-            raise InputError(f"faster must be a share from 0 to below 1, like 0.27, got {self.faster:g}")
+            raise InputError(f"faster must be a share from 0 to below 1, like 0.27, got {in_full(self.faster)}")
         if (self.cost_ratio is None) == (self.prices is None):
             raise InputError("give either a cost ratio or the prices of both nodes")
         if self.cost_ratio is not None and not 0 < self.cost_ratio < math.inf:
-            raise InputError(f"the cost ratio must be above 0, got {self.cost_ratio:g}")
+            raise InputError(f"the cost ratio must be above 0, got {in_full(self.cost_ratio)}")
 
     @property
     def time_factor(self) -> float:
@@ -180,7 +182,7 @@ class Question:
         if self.prices is None:
             bought = n * float(self.cost_ratio or 0.0) * (1 + 1e-12)
             if bought > MOST_BOUGHT:
-                raise InputError(f"the money buys {bought:g} older nodes; is the cost ratio what it should be?")
+                raise InputError(f"the money buys {in_full(bought)} older nodes; is the cost ratio what it should be?")
             return math.floor(bought)
         both = self.bills(0)
         assert both is not None  # noqa: S101  # prices are known here
@@ -255,7 +257,7 @@ def solve(question: Question, applications: Sequence[Application], nodes: int | 
         raise InputError("weights of applications must not be negative, and not all 0")
     worst = question.worst_case_nodes
     if worst < 1:
-        raise InputError(f"{question.power_w:g} W do not feed a single node of {question.node_max_w:g} W")
+        raise InputError(f"{in_full(question.power_w)} W do not feed a single node of {in_full(question.node_max_w)} W")
     bought = question.affordable_nodes if nodes is None else nodes
     used = min(question.node_limit, bought)
     if used < 1:
@@ -270,7 +272,10 @@ def solve(question: Question, applications: Sequence[Application], nodes: int | 
         if not (
             o.worst_case_s < math.inf and o.overprovisioned_s < math.inf and 1 / MOST_RATIO < o.speedup < MOST_RATIO
         ):
-            told = f"{o.name}: {o.worst_case_s:g} s on one machine and {o.overprovisioned_s:g} s on the other"
+            told = (
+                f"{o.name}: {in_full(o.worst_case_s)} s on one machine and {in_full(o.overprovisioned_s)} s on "
+                "the other"
+            )
             raise InputError(f"{told} cannot be compared; are its law and the advantage what they should be?")
     units = worst * question.cost_ratio if question.cost_ratio is not None else float(bought)
     return Plan(question, worst, question.node_limit, units, bought, used, outcomes)

@@ -17,6 +17,7 @@ from wattline.arrays import Floats
 from wattline.errors import InputError, did_you_mean
 from wattline.market.tracking import MARGIN, SHARE
 from wattline.model.regulation import Bid, Signal
+from wattline.units import in_full
 
 Mode = Literal["strict", "paper"]
 MODES: tuple[Mode, ...] = ("strict", "paper")
@@ -97,20 +98,24 @@ def check_bid(
     wrong = misfit(bid.mean_w, bid.reserve_w, idle_w, max_w)
     if wrong == "mean":
         raise InputError(
-            f"bid: mean power {bid.mean_w:g} W is outside what the cluster can draw, {idle_w:g} W (all idle) to "
-            f"{max_w:g} W (all at full power); choose a mean between them"
+            f"bid: mean power {in_full(bid.mean_w)} W is outside what the cluster can draw, {in_full(idle_w)} "
+            "W (all idle) to "
+            f"{in_full(max_w)} W (all at full power); choose a mean between them"
         )
     if mode == "strict":
         _check_strict(bid, idle_w, max_w)
     elif wrong:
         raise InputError(
-            f"bid: reserve {bid.reserve_w:g} W is more than the {max_w:g} W that the cluster draws at full power; "
+            f"bid: reserve {in_full(bid.reserve_w)} W is more than the {in_full(max_w)} W that the cluster "
+            "draws at full power; "
             "lower the reserve"
         )
     elif found.exceed_share >= share:
         raise InputError(
-            f"bid: with mean {bid.mean_w:g} W and reserve {bid.reserve_w:g} W the target lies more than {margin:g} R "
-            f"outside {idle_w:g} W to {max_w:g} W for {found.exceed_share:.1%} of the signal, and {share:.0%} is the "
+            f"bid: with mean {in_full(bid.mean_w)} W and reserve {in_full(bid.reserve_w)} W the target lies "
+            f"more than {in_full(margin)} R "
+            f"outside {in_full(idle_w)} W to {in_full(max_w)} W for {found.exceed_share:.1%} of the signal, "
+            f"and {share:.0%} is the "
             "limit; lower the reserve"
         )
     return found
@@ -120,19 +125,23 @@ def _check_strict(bid: Bid, idle_w: float, max_w: float) -> None:
     """Refuse targets that may leave the power range at either end (thesis eqs. 2.22–2.23)."""
     slack = _SLACK * max_w
     most = max(min(bid.mean_w - idle_w, max_w - bid.mean_w), 0.0)
-    advice = f'lower the reserve to at most {most:g} W, move the mean, or take reach = "paper"'
+    advice = f'lower the reserve to at most {in_full(most)} W, move the mean, or take reach = "paper"'
     if bid.mean_w - bid.reserve_w < idle_w - slack:
         raise InputError(
-            f"bid: mean {bid.mean_w:g} W − reserve {bid.reserve_w:g} W = {bid.mean_w - bid.reserve_w:g} W is below the "
-            f"{idle_w:g} W that the idle cluster draws; {advice}"
+            f"bid: mean {in_full(bid.mean_w)} W − reserve {in_full(bid.reserve_w)} W = "
+            f"{in_full(bid.mean_w - bid.reserve_w)} W is below the "
+            f"{in_full(idle_w)} W that the idle cluster draws; {advice}"
         )
     if bid.mean_w + bid.reserve_w > max_w + slack:
         raise InputError(
-            f"bid: mean {bid.mean_w:g} W + reserve {bid.reserve_w:g} W = {bid.mean_w + bid.reserve_w:g} W is above the "
-            f"{max_w:g} W that the cluster draws at full power; {advice}"
+            f"bid: mean {in_full(bid.mean_w)} W + reserve {in_full(bid.reserve_w)} W = "
+            f"{in_full(bid.mean_w + bid.reserve_w)} W is above the "
+            f"{in_full(max_w)} W that the cluster draws at full power; {advice}"
         )
 
 
 def _check_range(low_w: float, high_w: float) -> None:
     if not (0 <= low_w <= high_w < np.inf):
-        raise InputError(f"reach: the power range must run upward from 0 W or more (got {low_w:g} W to {high_w:g} W)")
+        raise InputError(
+            f"reach: the power range must run upward from 0 W or more (got {in_full(low_w)} W to {in_full(high_w)} W)"
+        )

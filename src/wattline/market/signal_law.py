@@ -162,12 +162,15 @@ def strangers(laws: Sequence[Law]) -> dict[int, str]:
         return {}
     agree = [[not _differences(one, other) for other in laws] for one in laws]
     middle = max(range(len(laws)), key=lambda k: sum(agree[k]))
-    usual = [law for law, same in zip(laws, agree[middle], strict=True) if same]
-    most, ranges = pooled(usual), spreads(usual)
+    usual = [k for k in range(len(laws)) if agree[middle][k]]
     found = {}
     for k, law in enumerate(laws):
+        rest = [laws[other] for other in usual if other != k]
+        if not rest:
+            continue
+        most, ranges = pooled(rest), spreads(rest)
         if told := [f"{words}, not {_range(figure, ranges[figure])}" for figure, words in _differences(law, most)]:
-            others = f"{len(usual)} others" if len(usual) > 1 else repr(usual[0].name)
+            others = f"{len(rest)} others" if len(rest) > 1 else repr(rest[0].name)
             found[k] = f"record {law.name!r} differs in law from {others}: {'; '.join(told)}"
     return found
 

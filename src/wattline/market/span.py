@@ -128,7 +128,7 @@ class Span:
         """Return what an hour's row says about the bid and how it was followed."""
         bid, offered, seconds = self.bid, self.offered, self.seconds
         if not bid.any():
-            return {"bid_s": 0.0, "offered_s": 0.0, "scored_s": 0.0, **dict.fromkeys(_FOLLOWED, math.nan)}
+            return dict.fromkeys(_HELD, 0.0) | dict.fromkeys(_FOLLOWED, math.nan)
         target_w = self.mean_w + self.signal * self.reserve_w
         held_s, error = seconds[offered], self.gap_w[offered] / self.reserve_w[offered]
         moves = np.abs(np.diff(self.signal))[offered[1:] & offered[:-1]]
@@ -137,6 +137,7 @@ class Span:
             "bid_s": total_of(seconds[bid]),
             "offered_s": total_of(held_s),
             "scored_s": total_of(seconds[self.scored]),
+            "scored_kwh": self.of_reserve(np.ones(seconds.size), scored=True),
             "mean_w": average(self.mean_w[bid], seconds[bid]),
             "reserve_w": average(self.reserve_w[bid], seconds[bid]),
             "mean_target_w": average(target_w[bid], seconds[bid]),
@@ -148,6 +149,7 @@ class Span:
 
 
 _SCORE = ("score", "correlation", "delay", "precision")
+_HELD = ("bid_s", "offered_s", "scored_s", "scored_kwh")
 _FOLLOWED = ("mean_w", "reserve_w", "mean_target_w", "error", "exceed_share", *_SCORE, "mileage")
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.model.regulation import Bid, Signal
+from wattline.units import in_full
 
 MARGIN = 0.3
 """Error that the market tolerates (AQA eq. 2)."""
@@ -68,7 +69,9 @@ def tracking(
     span = float(end_s - begin_s)
     energy, aimed, missed = _weighted(duration, power), _weighted(duration, target), _weighted(duration, gap)
     if not math.isfinite(energy):
-        raise InputError(f"tracking: power is not a number somewhere between {begin_s:g} s and {end_s:g} s")
+        raise InputError(
+            f"tracking: power is not a number somewhere between {in_full(begin_s)} s and {in_full(end_s)} s"
+        )
     reserve = bid.reserve_w if bid.reserve_w > 0 else math.nan
     beyond = _weighted(duration, (gap > margin * reserve).astype(np.float64)) if bid.reserve_w > 0 else math.nan
     return Tracking(
@@ -98,7 +101,8 @@ def require(signal: Signal, begin_s: float, end_s: float) -> None:
     """Refuse a signal that does not last from ``begin_s`` to ``end_s``."""
     if not signal.covers(begin_s, end_s):
         raise InputError(
-            f"signal: lasts from {signal.start_s:g} s to {signal.end_s:g} s, but {begin_s:g} s to {end_s:g} s is asked "
+            f"signal: lasts from {in_full(signal.start_s)} s to {in_full(signal.end_s)} s, but "
+            f"{in_full(begin_s)} s to {in_full(end_s)} s is asked "
             "for; give a longer signal or a shorter span"
         )
 
@@ -113,7 +117,7 @@ def _pieces(
 ) -> tuple[Floats, Floats, Floats]:
     """Cut a span wherever power or target changes: duration, power and target of every piece (some have no length)."""
     if not begin_s < end_s:
-        raise InputError(f"tracking: the span must have a length, got {begin_s:g} s to {end_s:g} s")
+        raise InputError(f"tracking: the span must have a length, got {in_full(begin_s)} s to {in_full(end_s)} s")
     require(signal, begin_s, end_s)
     rows = _rows(time_s, power_w, begin_s, end_s)
     steps, edges = _signal_steps(signal, begin_s, end_s)
@@ -141,12 +145,14 @@ def _rows(time_s: Floats, power_w: Floats, begin_s: float, end_s: float) -> slic
         raise InputError(f"tracking: {time_s.size} times but {power_w.size} powers")
     first = int(time_s.searchsorted(begin_s, side="right")) - 1
     if first < 0:
-        known = f"from {time_s[0]:g} s on" if time_s.size else "at no time"
-        raise InputError(f"tracking: power is known {known}, but the span begins at {begin_s:g} s")
+        known = f"from {in_full(time_s[0])} s on" if time_s.size else "at no time"
+        raise InputError(f"tracking: power is known {known}, but the span begins at {in_full(begin_s)} s")
     rows = slice(first, int(time_s.searchsorted(end_s, side="left")))
     inside = time_s[rows]
     if not (inside[1:] >= inside[:-1]).all():
-        raise InputError(f"tracking: times of power must not go back between {begin_s:g} s and {end_s:g} s")
+        raise InputError(
+            f"tracking: times of power must not go back between {in_full(begin_s)} s and {in_full(end_s)} s"
+        )
     return rows
 
 

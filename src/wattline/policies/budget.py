@@ -42,8 +42,8 @@ def share_out(whole: Budget, parts: Sequence[Budget], watts: float, time_s: floa
         return [min(cap, part.share * watts) for cap, part in zip(most, parts, strict=True)]
     if whole.rule == "proportional":
         return fill(watts, most, [part.weight for part in parts])
-    asked = [
-        min(cap, watts, math.inf if part.demand is None else part.demand.at(time_s))
+    asked = [  # who says nothing asks for all there is
+        min(cap, watts if part.demand is None else part.demand.at(time_s))
         for cap, part in zip(most, parts, strict=True)
     ]
     if math.isinf(watts):

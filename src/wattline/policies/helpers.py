@@ -7,19 +7,23 @@ these can, and trust nobody: each looks at its arguments first.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from wattline.kernel.compiled import either, library
-from wattline.model import nodes
 from wattline.model.codes import CHOSEN
 from wattline.model.state.record import State
+from wattline.model.structures import nodes
 from wattline.physics import power, random
 from wattline.physics import traffic as router
+from wattline.policies import looks
 from wattline.policies.select import proposals
 
 NO_JOB = "there is no such job: jobs are numbered 0 … s.nodes.shape[0] - 1"
 NO_ROOM = "there is no room for so many proposals: they are numbered 0 … s.p_job.shape[0] - 1"
+NO_PROPOSALS = "there are no so many proposals: they are numbered 0 … s.p_job.shape[0] - 1"
+NOT_THE_SIZE = "look(s, n, seen, jobs): seen has 12 numbers for each job of jobs, and 14 of the machine"
 NO_CLASS = "there is no such node class: they are numbered 0 … s.free.shape[0] - 1"
 NO_ROUTER = "there is no such router: they are numbered 0 … s.net[1] * s.net[2] - 1"
 
@@ -76,6 +80,21 @@ def propose(s: State, n: int, j: int) -> int:
     if n < 0 or n >= s.p_job.shape[0]:
         raise IndexError(NO_ROOM)
     return proposals.propose(s, n, j, CHOSEN)
+
+
+@library
+def look(s: State, n: int, seen: Any, jobs: Any) -> int:
+    """Fill ``seen`` with what a learner sees after n proposals, ``jobs`` with the first waiting jobs; return how many
+    may start.
+    """
+    if n < 0 or n > s.p_job.shape[0]:
+        raise IndexError(NO_PROPOSALS)
+    for i in range(n):
+        if s.p_job[i] < 0 or s.p_job[i] >= s.nodes.shape[0]:
+            raise IndexError(NO_JOB)
+    if seen.shape[0] != jobs.shape[0] * looks.F + looks.G:
+        raise ValueError(NOT_THE_SIZE)
+    return looks.look(s, n, seen, jobs)
 
 
 @library

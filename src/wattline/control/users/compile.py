@@ -17,7 +17,8 @@ from wattline.control.users.edge import edge
 from wattline.control.users.proven import has_file, identity, is_proven
 from wattline.control.users.reach import recurs
 from wattline.errors import PolicyError
-from wattline.kernel.compiled import JIT, Direct, SlotType, entry, plugin
+from wattline.kernel.compiled import JIT, entry, plugin
+from wattline.kernel.slots import Direct, SlotType
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.mechanism import Mechanism, compile_builtin
 from wattline.model.state.lent import read_only, user_signature

@@ -12,10 +12,11 @@ from typing import Any
 
 from wattline.control.users import faults
 from wattline.errors import PolicyError, did_you_mean
+from wattline.model import codes
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.model.spare import FAULT, WHAT, WHO
 from wattline.model.state.record import State
+from wattline.model.state.spare import FAULT, WHAT, WHO
 
 READ_ONLY = (
     "only the engine writes that, or a policy of another slot; a policy proposes (p_job, want_cap_w, …) and "
@@ -38,7 +39,7 @@ def code_of(function: Callable[..., Any]) -> CodeType:
 def where(mechanism: Mechanism) -> str:
     """Return file and line of a mechanism, for messages."""
     code = code_of(mechanism.function)
-    return f"{code.co_filename}:{code.co_firstlineno}: policy {mechanism.name!r}"
+    return f"{code.co_filename}:{code.co_firstlineno}: policy {mechanism.called!r}"
 
 
 def failed_call(function: Callable[..., Any], name: str, problem: BaseException) -> PolicyError:
@@ -54,7 +55,15 @@ def failed_run(problem: Exception, s: State, slots: Sequence[Mechanism], jobs: J
     policy = slots[who - 1]
     if s.words[FAULT] != 0:
         return PolicyError(f"{where(policy)} {_fault(s, jobs, int(s.words[FAULT]), int(s.words[WHAT]))}")
-    return failed_call(policy.function, policy.name, problem)
+    return failed_call(policy.function, policy.called, problem)
+
+
+_RIGHT_ANSWERS = {
+    codes.ORDER: "0 is right, or 1 after writing the keys of all waiting jobs",
+    codes.CAP: "1 is right where it wants something changed, else 0",
+    codes.LEARN: "0 is right",
+    codes.PROFILE: "0 is right",
+}
 
 
 def _fault(s: State, jobs: JobTable, fault: int, what: int) -> str:
@@ -69,8 +78,8 @@ def _fault(s: State, jobs: JobTable, fault: int, what: int) -> str:
     if fault in counts:
         text, room = counts[fault]
         return f"{text.format(what)}; there is room for 0 … {room}"
-    if fault == faults.REKEYED:
-        return f"returned {what}; 0 is right, or 1 after writing the keys of all waiting jobs"
+    if fault == faults.ANSWER:
+        return f"returned {what}; {_RIGHT_ANSWERS[int(s.words[WHO]) - 1]}"
     if fault == faults.REASON:
         return f"gave {what} as reason for a start (p_why); codes.CHOSEN is right for most"
     if fault == faults.MARGIN:
@@ -90,13 +99,13 @@ def failed_compile(mechanism: Mechanism, problem: Exception) -> PolicyError:
     text = str(problem)
     file = code_of(mechanism.function).co_filename
     line = _line_told(text, file) or _line_being_compiled(problem.__traceback__, file)
-    place = f"{_spot(file, line)}: policy {mechanism.name!r}" if line else where(mechanism)
+    place = f"{_spot(file, line)}: policy {mechanism.called!r}" if line else where(mechanism)
     return PolicyError(f"{place} cannot be compiled: {_gist(text) or type(problem).__name__ + ' inside numba'}")
 
 
 def refused(mechanism: Mechanism, file: str, line: int, said: str) -> PolicyError:
     """Return the error for a policy that would be compiled, but does what a policy must not."""
-    return PolicyError(f"{_spot(file, line)}: policy {mechanism.name!r} cannot be compiled: {said}")
+    return PolicyError(f"{_spot(file, line)}: policy {mechanism.called!r} cannot be compiled: {said}")
 
 
 # ------------------------------------------------------------------ places

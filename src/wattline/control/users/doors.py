@@ -22,7 +22,7 @@ from numba.np.ufunc.dufunc import DUFunc
 
 from wattline.control.users import readers
 from wattline.control.users.reach import named_values, ours
-from wattline.kernel.compiled import RecordType
+from wattline.kernel.record import RecordType
 
 types: Any = numba_types  # it tells but a part of its types
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from wattline.control.users.bridge import call, slot_of
 from wattline.control.users.faults import (
+    ANSWER,
     ESTIMATE,
     EXTENTS,
     LEVEL,
@@ -23,17 +24,17 @@ from wattline.control.users.faults import (
     PROFILE,
     REASON,
     RECAPS,
-    REKEYED,
     RESUMES,
     SPREAD,
     STARTS,
     STOPS,
 )
-from wattline.kernel.compiled import JIT, direct, entry, kernel, outlined, plugin
+from wattline.kernel.compiled import JIT, entry, kernel, outlined, plugin
+from wattline.kernel.slots import direct
 from wattline.model import codes
-from wattline.model.many_running import listed
-from wattline.model.spare import CALLS, FAULT, WHAT, WHO, get_word, set_word, user_code
 from wattline.model.state.record import POLICY, State
+from wattline.model.state.spare import CALLS, FAULT, WHAT, WHO, get_word, set_word, user_code
+from wattline.model.structures.many_running import listed
 
 OUT_OF_RANGE = "a policy wrote what nobody can use"
 
@@ -80,19 +81,25 @@ def judge(s: State, slot: int, arg: int, got: int) -> None:
     """
     if slot == codes.ORDER:
         if got < 0 or got > 1:
-            refuse(s, slot, REKEYED, got)
+            refuse(s, slot, ANSWER, got)
     elif slot == codes.SELECT:
         _judge_select(s, slot, got)
     elif slot == codes.PLACE:
         if got < 0 or got > s.place_a.shape[0]:
             refuse(s, slot, EXTENTS, got)
     elif slot == codes.CAP:
+        if got < 0 or got > 1:
+            refuse(s, slot, ANSWER, got)
         if s.n_recap[0] < 0 or s.n_recap[0] > s.recap_job.shape[0]:
             refuse(s, slot, RECAPS, s.n_recap[0])
     elif slot == codes.LEARN:
+        if got != 0:
+            refuse(s, slot, ANSWER, got)
         if arg >= 0 and not 0.0 <= s.estimate_s[arg] < np.inf:
             refuse(s, slot, ESTIMATE, arg)
     elif slot == codes.PROFILE:
+        if got != 0:
+            refuse(s, slot, ANSWER, got)
         if not 0.0 <= s.margin[0] < np.inf:
             refuse(s, slot, MARGIN, 0)
         if 0 <= arg < s.profile_w.shape[0]:

@@ -71,7 +71,7 @@ def remember(mechanism: Mechanism) -> None:
         mark = _mark(mechanism)
         mark.parent.mkdir(exist_ok=True)
         part = mark.with_suffix(f".{os.getpid()}")
-        part.write_text(f"{mechanism.slot} policy {mechanism.name!r}, {mechanism.file}\n", encoding="utf-8")
+        part.write_text(f"{mechanism.slot} policy {mechanism.called!r}, {mechanism.file}\n", encoding="utf-8")
         part.replace(mark)
     except (OSError, ValueError):
         return  # then it goes on being checked
@@ -81,7 +81,7 @@ def on_probation(policies: Iterable[Mechanism]) -> list[str]:
     """Return a line for every compiled policy that runs with checks of its indices, and how to lift them."""
     unproven = {(m.slot, m.name): m for m in policies if JIT and not m.builtin and m.compiled and not is_proven(m)}
     return [
-        f"{m.slot} policy {m.name!r}: runs with bounds checks, which cost speed; "
+        f"{m.slot} policy {m.called!r}: runs with bounds checks, which cost speed; "
         f"wattline check-policy {f'{m.package}:{m.name}' if m.package else m.file} lifts them once all checks pass"
         for m in unproven.values()
     ]

@@ -6,9 +6,9 @@ from typing import Any
 
 from wattline.kernel.compiled import kernel
 from wattline.model.codes import BIDDING
-from wattline.model.many_running import listed
 from wattline.model.mechanism import Param, mechanism
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
 from wattline.physics.power import least_cap_w
 from wattline.policies.select.kinds import degradation
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from wattline.kernel.compiled import kernel
 from wattline.model.codes import BIDDING
-from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
 from wattline.physics.power import least_cap_w
 from wattline.policies.select.kinds import average_degradation, degradation, work_left_s
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model.codes import ANY_CHANGE, RUNNING
-from wattline.model.many_running import listed
 from wattline.model.mechanism import mechanism
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
 from wattline.physics.power import headroom_w
 
 

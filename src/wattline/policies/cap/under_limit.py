@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from wattline.model.codes import ANY_CHANGE, RUNNING, SAMPLE, TICK
-from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
 from wattline.physics.power import idle_system_w, least_cap_w, pledged_w
 
 M_CAPPED = 0

@@ -10,9 +10,9 @@ import numpy as np
 
 from wattline.kernel.compiled import kernel
 from wattline.model.codes import ARRIVAL, CAP, END, EVERYTHING, NODE, RUNNING, TIMER
-from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
 from wattline.physics.clocks import virtual_now
 from wattline.policies.cap.levels import want_speed
 

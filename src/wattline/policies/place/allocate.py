@@ -19,11 +19,11 @@ from wattline.errors import InputError, did_you_mean
 from wattline.model.communication import MOST_BYTES_PER_S
 from wattline.model.mechanism import Mechanism, compile_builtin
 from wattline.model.networks.base import Network
-from wattline.model.nodes import lay_out_free
 from wattline.model.state.layout import allocate as make_state
 from wattline.model.state.record import State
 from wattline.model.state.sizes import Sizes
 from wattline.model.state.switches import N_STARTS
+from wattline.model.structures.nodes import lay_out_free
 from wattline.physics.link_loads import capacities, lay_out_links, link_shares, link_sizes
 from wattline.policies import BUILTIN
 
@@ -176,7 +176,7 @@ class Room:
         if not wanted:
             return
         if given is None:
-            raise InputError(f"place policy {self.policy.name!r} goes by the {what} of routers: give it")
+            raise InputError(f"place policy {self.policy.called!r} goes by the {what} of routers: give it")
         values = np.asarray(given, dtype=np.float64)
         if values.shape != where.shape or not np.isfinite(values).all():
             raise InputError(f"{what}: expected a finite number for each of {where.size} routers, got {values.size}")
@@ -187,10 +187,10 @@ class Room:
         s = self.state
         if not s.n_load.size:
             raise InputError(
-                f"place policy {self.policy.name!r} goes by the loads of links, and a {network.kind} network has none"
+                f"place policy {self.policy.called!r} goes by the loads of links, and a {network.kind} network has none"
             )
         if links is None:
-            raise InputError(f"place policy {self.policy.name!r} goes by the loads of links: give them")
+            raise InputError(f"place policy {self.policy.called!r} goes by the loads of links: give them")
         loads = np.asarray(links.loads, dtype=np.float64)
         if loads.shape != s.n_load.shape or not (np.isfinite(loads).all() and (loads >= 0).all()):
             raise InputError(f"loads: expected a finite number for each of {s.n_load.shape} links, got {loads.shape}")

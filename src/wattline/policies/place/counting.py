@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from wattline.kernel.compiled import kernel, outlined
-from wattline.model.nodes import next_free
 from wattline.model.state.record import State
+from wattline.model.structures.nodes import next_free
 
 
 @kernel

@@ -6,8 +6,8 @@ from typing import Any
 
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model.mechanism import mechanism
-from wattline.model.nodes import next_free, next_start
 from wattline.model.state.record import State
+from wattline.model.structures.nodes import next_free, next_start
 
 
 @kernel

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from wattline.model.mechanism import mechanism
-from wattline.model.nodes import next_start
 from wattline.model.state.record import State
+from wattline.model.structures.nodes import next_start
 
 
 @mechanism("place", "lowest", wake=0, source="thesis-DR §3.3.4 (Simple)")

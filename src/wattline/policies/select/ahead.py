@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from wattline.kernel.compiled import outlined
-from wattline.model.many_running import listed
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
 from wattline.physics.power import end_decrease_w, headroom_w
 
 

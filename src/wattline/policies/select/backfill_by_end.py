@@ -8,9 +8,9 @@ import numpy as np
 
 from wattline.kernel.compiled import kernel
 from wattline.model.codes import BACKFILL, IN_ORDER, RUNNING, STARTING, WAKING
-from wattline.model.many_running import ready
 from wattline.model.mechanism import Param, mechanism
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import ready
 from wattline.physics.clocks import virtual_now
 from wattline.physics.power import end_decrease_w, start_increase_w
 from wattline.policies.select.easy import backfill_deep, fits

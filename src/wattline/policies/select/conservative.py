@@ -14,10 +14,10 @@ import numpy as np
 
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model.codes import END, ENVELOPE, NODE, RESERVATION, WAITING
-from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
-from wattline.model.queue import before
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
+from wattline.model.structures.queue import before
 from wattline.physics.power import start_increase_w
 from wattline.policies.select.ahead import free_ahead, watts_ahead
 from wattline.policies.select.easy import fits

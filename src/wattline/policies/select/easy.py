@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from wattline.kernel.compiled import kernel, outlined
-from wattline.model import fitindex
 from wattline.model.codes import ARRIVAL, BACKFILL, IN_ORDER
-from wattline.model.many_running import ready
 from wattline.model.mechanism import Param, mechanism
 from wattline.model.state.record import State
 from wattline.model.state.switches import N_REPLANS, N_STARTS
+from wattline.model.structures import fitindex
+from wattline.model.structures.many_running import ready
 from wattline.physics.power import end_decrease_w, start_increase_w
 from wattline.policies.select.proposals import estimated_wall_s, headroom_left_w, outlasts, propose, sort_ends
 from wattline.policies.select.shared_watts import backfill_shared, room

@@ -162,19 +162,26 @@ def gps(s: State, mask: int, param: Any, memory: Any) -> int:
     for i in range(s.n_resume[0]):
         limit_w -= resume_increase_w(s, s.resume_job[i])
     left = 0
+    sharing = 0
+    for k in range(kinds):
+        sharing += 1 if may_start and starts[k] >= 1.0 else 0
     for i in range(s.q_head[0], s.q_tail[0]):
         j = s.queue[i]
         if j < 0 or s.k_standby[s.kind[j]] == 1:
             continue
         k = s.kind[j]
-        fits = s.nodes[j] <= free and start_increase_w(s, j, np.inf) <= limit_w
-        if starts[k] >= 1.0 and fits and may_start:
+        if sharing == 0:
+            left += 1
+            break  # nobody else starts
+        if starts[k] >= 1.0 and s.nodes[j] <= free and start_increase_w(s, j, np.inf) <= limit_w:
             starts[k] -= 1.0
+            sharing -= 1 if starts[k] < 1.0 else 0
             free -= s.nodes[j]
             limit_w -= start_increase_w(s, j, np.inf)
             room_w -= uncapped_increase_w(s, j)
             n = propose(s, n, j, SHARE)
         else:
+            sharing -= 1 if starts[k] >= 1.0 else 0
             starts[k] = 0.0  # first come, first served within a kind
             left += 1
     if free > 0 and may_start and (left == 0 or param[P_STANDBY] == 1.0):

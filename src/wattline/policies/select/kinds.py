@@ -8,8 +8,8 @@ import numpy as np
 
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model.codes import FILL, PAUSED, RUNNING
-from wattline.model.many_running import listed
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
 from wattline.physics import clocks
 from wattline.physics.power import (
     committed_span_w,
@@ -23,6 +23,8 @@ from wattline.policies.select.proposals import propose
 
 LEAST_WORK_S = 1e-3
 """Jobs of no length count as this long where something is divided by it."""
+EQUAL = 1e-9
+"""Needs of jobs that differ by no more than this (or this part) are equal: times are rounded."""
 
 
 @kernel
@@ -118,22 +120,36 @@ def fill_with_standby(s: State, n0: int, free0: int, room0_w: float, limit0_w: f
     return n
 
 
+@kernel
+def as_much(value: float, most: float) -> bool:
+    """Tell whether a value counts as equal to the largest: to within the rounding of times."""
+    if most - most != 0.0:
+        return value == most  # infinite
+    return value >= most - EQUAL * max(1.0, abs(most))
+
+
+@kernel
+def _need(s: State, j: int, sign: float) -> float:
+    """Return a job's danger (sign 1), or how little it is in danger (-1): standby jobs go before all others there."""
+    return sign * danger(s, j) + (1e9 if sign < 0 and s.k_standby[s.kind[j]] == 1 else 0.0)
+
+
 @outlined
 def _most(s: State, status: int, sign: float, marked: Any) -> int:
     """Return the position in ``running`` of the unmarked job of a status that is most (sign 1) or least (-1) in danger.
 
     Of equals it is the first in the trace: places in ``running`` depend on who has left.
     """
-    best = -1
-    best_danger = -np.inf
+    most = -np.inf
     for i in range(listed(s)):
         j = s.running[i]
         if s.status[j] == status and marked[i] == 0.0:
-            standby_first = 1e9 if sign < 0 and s.k_standby[s.kind[j]] == 1 else 0.0
-            value = sign * danger(s, j) + standby_first
-            if value > best_danger or (value == best_danger and j < s.running[best]):
-                best = i
-                best_danger = value
+            most = max(most, _need(s, j, sign))
+    best = -1
+    for i in range(listed(s)):
+        j = s.running[i]
+        if s.status[j] == status and marked[i] == 0.0 and (best < 0 or j < s.running[best]):
+            best = i if as_much(_need(s, j, sign), most) else best
     return best
 
 

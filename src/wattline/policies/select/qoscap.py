@@ -14,7 +14,6 @@ from wattline.model.state.switches import N_STARTS
 from wattline.physics.power import committed_span_w, headroom_w, start_increase_w, uncapped_increase_w
 from wattline.policies.select.kinds import LEAST_WORK_S, average_degradation, degradation, fill_with_standby
 from wattline.policies.select.proposals import propose
-from wattline.policies.select.slackline import line_up
 
 P_NEAR, P_MEETS, P_HOLD = range(3)
 FIRST, LAST, AVERAGE, COUNT = range(4)
@@ -39,6 +38,24 @@ def calm_until_s(s: State, near: float, meets: float, average: Any, count: Any) 
             left = near * s.k_limit[s.kind[j]] - degradation(s, j)
             soonest_s = min(soonest_s, max(0.0, left) * max(s.work[j], LEAST_WORK_S))
     return s.now[0] + soonest_s
+
+
+@kernel
+def line_up(s: State, first: Any, last: Any, following: Any) -> None:
+    """Link the waiting jobs of every kind in the order of the queue; standby jobs are left out."""
+    for k in range(s.k_nodes.shape[0]):
+        first[k] = -1.0
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j < 0 or s.k_standby[s.kind[j]] == 1:
+            continue
+        k = s.kind[j]
+        following[j] = -1.0
+        if first[k] < 0.0:
+            first[k] = j
+        else:
+            following[int(last[k])] = j
+        last[k] = j
 
 
 @kernel

@@ -8,11 +8,11 @@ import numpy as np
 
 from wattline.kernel.compiled import kernel
 from wattline.model.codes import ANY_CHANGE, END, ENVELOPE, NODE, RESELECTED, RUNNING, SELECT, TIMER
-from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
-from wattline.model.nodes import count_back
 from wattline.model.state.record import State
 from wattline.model.state.switches import N_SEQ, OPT_EXCEED
+from wattline.model.structures.many_running import listed
+from wattline.model.structures.nodes import count_back
 from wattline.physics.clocks import virtual_now
 from wattline.physics.power import end_decrease_w, start_increase_w
 from wattline.policies.select.easy import fits

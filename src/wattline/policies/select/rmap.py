@@ -10,10 +10,10 @@ import numpy as np
 
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model.codes import BACKFILL, IN_ORDER
-from wattline.model.many_running import ready
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
 from wattline.model.state.switches import N_PASSES
+from wattline.model.structures.many_running import ready
 from wattline.physics.power import end_decrease_w, headroom_w, shape_increase_w, start_increase_w
 from wattline.policies.select.proposals import estimated_wall_s
 from wattline.policies.select.shapes import allowed_s, asked_row, best_row, fair_w, share_row

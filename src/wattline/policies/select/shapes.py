@@ -110,11 +110,15 @@ def best_row(s: State, a: int, bound_w: float, most: int) -> int:
 
 @outlined
 def least_row(s: State, j: int, some: bool) -> int:  # kernels take no keywords
-    """Return the configuration of least power, as told, that a job may wait for."""
+    """Return the configuration of least power, as told, that a job may wait for; of equals the fastest."""
     a = s.app[j]
     best = -1
     for row in range(s.app_first[a], s.app_first[a] + s.app_count[a]):
-        if counts(s, j, row, some) and (best < 0 or s.sh_told_w[row] < s.sh_told_w[best]):
+        if counts(s, j, row, some) and (
+            best < 0
+            or s.sh_told_w[row] < s.sh_told_w[best]
+            or (s.sh_told_w[row] == s.sh_told_w[best] and s.sh_told_s[row] < s.sh_told_s[best])
+        ):
             best = row
     return best if best >= 0 else s.app_least[a]
 

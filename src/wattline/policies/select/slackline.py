@@ -8,35 +8,18 @@ import numpy as np
 
 from wattline.kernel.compiled import kernel
 from wattline.model.codes import CHOSEN, PAUSED, RUNNING, TICK, URGENT
-from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
+from wattline.model.structures.many_running import listed
 from wattline.physics.cap_rates import longer_by
 from wattline.physics.power import committed_span_w, headroom_w, lowest_node_w, start_increase_w, uncapped_increase_w
-from wattline.policies.select.kinds import LEAST_WORK_S, fill_with_standby, resume_increase_w, work_left_s
+from wattline.policies.select.kinds import LEAST_WORK_S, as_much, fill_with_standby, resume_increase_w, work_left_s
 from wattline.policies.select.proposals import propose
 
 P_FORCE, P_HOLD, P_SLOW, P_STOP, P_FILL = range(5)
-FIRST, LAST = range(2)
-"""memory: the next of its kind for every job, then the first and the last waiting job of every kind"""
-
-
-@kernel
-def line_up(s: State, first: Any, last: Any, following: Any) -> None:
-    """Link the waiting jobs of every kind in the order of the queue; standby jobs are left out."""
-    for k in range(s.k_nodes.shape[0]):
-        first[k] = -1.0
-    for i in range(s.q_head[0], s.q_tail[0]):
-        j = s.queue[i]
-        if j < 0 or s.k_standby[s.kind[j]] == 1:
-            continue
-        k = s.kind[j]
-        following[j] = -1.0
-        if first[k] < 0.0:
-            first[k] = j
-        else:
-            following[int(last[k])] = j
-        last[k] = j
+FIRST, USED = range(2)
+"""memory: for every kind the place in the queue of its first waiting job (-1: none), and the part of its slack that is
+over; then one number for every running job"""
 
 
 @kernel
@@ -79,35 +62,44 @@ def saved_w(s: State, j: int) -> float:
 
 
 @kernel
+def may_pause(s: State, j: int, stop: float, slow: float) -> bool:
+    """Tell whether a job runs that has not yet used up a part of its slack, and whose pause would save power."""
+    return s.status[j] == RUNNING and slack_used(s, j, slow) < stop and saved_w(s, j) > 0.0
+
+
+@kernel
 def longest_spare(s: State, stop: float, slow: float, marked: Any) -> int:
     """Return the place of the running job that can be paused for longest (-1: none may be).
 
     Of equals it is the first in the trace: places in ``running`` depend on who has left.
     """
+    longest_s = -np.inf
+    for i in range(listed(s)):
+        if marked[i] == 0.0 and may_pause(s, s.running[i], stop, slow):
+            longest_s = max(longest_s, spare_s(s, s.running[i], slow))
     best = -1
-    best_s = -np.inf
     for i in range(listed(s)):
         j = s.running[i]
-        if s.status[j] == RUNNING and marked[i] == 0.0 and slack_used(s, j, slow) < stop and saved_w(s, j) > 0.0:
-            left_s = spare_s(s, j, slow)
-            if best < 0 or left_s > best_s or (left_s == best_s and j < s.running[best]):
-                best = i
-                best_s = left_s
+        if marked[i] == 0.0 and (best < 0 or j < s.running[best]) and may_pause(s, j, stop, slow):
+            best = i if as_much(spare_s(s, j, slow), longest_s) else best
     return best
 
 
 @kernel
 def most_used(s: State, slow: float, marked: Any) -> int:
-    """Return the place of the paused job that has used up most of its slack (-1: nobody is paused)."""
-    best = -1
+    """Return the place of the paused job that has used up most of its slack (-1: nobody is paused).
+
+    Of equals it is the first in the trace.
+    """
     most = -np.inf
     for i in range(listed(s)):
+        if s.status[s.running[i]] == PAUSED and marked[i] == 0.0:
+            most = max(most, slack_used(s, s.running[i], slow))
+    best = -1
+    for i in range(listed(s)):
         j = s.running[i]
-        if s.status[j] == PAUSED and marked[i] == 0.0:
-            used = slack_used(s, j, slow)
-            if best < 0 or used > most or (used == most and j < s.running[best]):
-                best = i
-                most = used
+        if s.status[j] == PAUSED and marked[i] == 0.0 and (best < 0 or j < s.running[best]):
+            best = i if as_much(slack_used(s, j, slow), most) else best
     return best
 
 
@@ -146,16 +138,38 @@ def stop_or_go(s: State, low_w: float, param: Any, marked: Any) -> None:
 
 
 @kernel
-def most_pressing(s: State, first: Any, slow: float) -> int:
+def find_firsts(s: State, slow: float, first: Any, used: Any) -> None:
+    """Find the first waiting job of every kind in the queue; standby jobs are left out."""
+    for k in range(s.k_nodes.shape[0]):
+        first[k] = -1.0
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j >= 0 and first[s.kind[j]] < 0.0 and s.k_standby[s.kind[j]] == 0:
+            first[s.kind[j]] = i
+            used[s.kind[j]] = slack_used(s, j, slow)
+
+
+@kernel
+def go_to_next(s: State, k: int, slow: float, first: Any, used: Any) -> None:
+    """Let the next waiting job of a kind be its first."""
+    i = int(first[k]) + 1
+    while i < s.q_tail[0] and (s.queue[i] < 0 or s.kind[s.queue[i]] != k):
+        i += 1
+    first[k] = -1.0
+    if i < s.q_tail[0]:
+        first[k] = i
+        used[k] = slack_used(s, s.queue[i], slow)
+
+
+@kernel
+def most_pressing(s: State, first: Any, used: Any) -> int:
     """Return the kind whose first waiting job has used up most of its slack (-1: nobody waits)."""
     best = -1
     most = -np.inf
     for k in range(s.k_nodes.shape[0]):
-        if first[k] >= 0.0:
-            used = slack_used(s, int(first[k]), slow)
-            if used > most:
-                best = k
-                most = used
+        if first[k] >= 0.0 and used[k] > most:
+            best = k
+            most = used[k]
     return best
 
 
@@ -167,7 +181,7 @@ def most_pressing(s: State, first: Any, slow: float) -> int:
     target=True,
     one_class=True,
     preempts=True,
-    memory=Memory(per_kind=2, per_job=1, per_running=1),
+    memory=Memory(per_kind=2, per_running=1),
     params={
         "force": Param(0.95, "part of its slack after which a job starts whatever the target says", tried=(0.95, 0.7)),
         "hold": Param(0.6, "part of its slack after which nodes are kept free for a job that does not fit"),
@@ -190,23 +204,23 @@ def slackline(s: State, mask: int, param: Any, memory: Any) -> int:
     docs/slackline.md.
     """
     kinds = s.k_nodes.shape[0]
-    following, rest = memory[: s.status.shape[0]], memory[s.status.shape[0] :]
-    first = rest[FIRST * kinds : (FIRST + 1) * kinds]
+    first = memory[FIRST * kinds : (FIRST + 1) * kinds]
+    slack_over = memory[USED * kinds : (USED + 1) * kinds]
     low_w, high_w = committed_span_w(s)
     if param[P_STOP] > 0.0:
-        stop_or_go(s, low_w if low_w == low_w else high_w, param, rest[2 * kinds :])
-    if s.q_len[0] == 0 or s.n_stop[0] + s.n_resume[0] > 0:
-        return 0  # who was stopped goes first; the next period sees what it left
-    line_up(s, first, rest[LAST * kinds : (LAST + 1) * kinds], following)
-    n = 0
+        stop_or_go(s, low_w if low_w == low_w else high_w, param, memory[2 * kinds :])
     free = s.free[0]
+    if s.q_len[0] == 0 or free == 0 or s.n_stop[0] + s.n_resume[0] > 0:
+        return 0  # who was stopped goes first; the next period sees what it left
+    find_firsts(s, param[P_SLOW], first, slack_over)
+    n = 0
     limit_w = headroom_w(s)
     while free > 0:
-        k = most_pressing(s, first, param[P_SLOW])
+        k = most_pressing(s, first, slack_over)
         if k < 0:
             break
-        j = int(first[k])
-        used = slack_used(s, j, param[P_SLOW])
+        j = s.queue[int(first[k])]
+        used = slack_over[k]
         if s.nodes[j] > free:
             if used > param[P_HOLD]:
                 return n  # what is free is kept for it
@@ -223,7 +237,7 @@ def slackline(s: State, mask: int, param: Any, memory: Any) -> int:
             limit_w -= start_increase_w(s, j, np.inf)
             low_w = low_after_w
             high_w = high_after_w
-            first[k] = following[j]
+            go_to_next(s, k, param[P_SLOW], first, slack_over)
         else:
             first[k] = -1.0
     return fill_with_standby(s, n, free, s.target_w[0] - high_w, limit_w)

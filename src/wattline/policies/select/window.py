@@ -8,10 +8,10 @@ import numpy as np
 
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model.codes import DEADLOCK, WINDOW
-from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_EXCEED
+from wattline.model.structures.many_running import listed
 from wattline.physics.power import exceeds_alone, start_increase_w
 from wattline.policies.select.easy import fits, reservation
 from wattline.policies.select.knapsack import choose, gcd
