@@ -16,10 +16,10 @@ def square(x: int) -> int:
 
 
 def test_order_and_news() -> None:
-    """Results come in the order of the items, and every item is told of once."""
-    told: list[int] = []
-    assert in_processes(square, [3, 1, 2], done=told.append) == [9, 1, 4]
-    assert sorted(told) == [1, 2, 3]
+    """Results come in the order of the items, and every item is told of once, with its result."""
+    told: list[tuple[int, int]] = []
+    assert in_processes(square, [3, 1, 2], done=lambda *one: told.append(one)) == [9, 1, 4]
+    assert sorted(told) == [(1, 1), (2, 4), (3, 9)]
 
 
 def test_errors_arrive() -> None:

@@ -91,6 +91,7 @@ def test_what_is_said_is_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> No
         made.clear()
         heard: list[str] = []
         monkeypatch.setattr(warm, "is_warm", lambda _module, name, cold=cold: name not in cold)
+        monkeypatch.setattr(warm, "_warm", set())
         warm.warm_up(policies, heard.append, nodes_change=False)
         assert made == parts
         assert [line.partition("compiling ")[2].partition(" for this machine")[0] for line in heard] == [said] * bool(

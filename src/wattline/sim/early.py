@@ -34,10 +34,12 @@ def workers() -> int:
 def begin(arguments: list[str]) -> None:
     """Start processes for a command that will have to compile: nothing was compiled from these sources yet."""
     simulates = bool(arguments) and arguments[0] in COMMANDS and "--help" not in arguments
+    root = cache_root()
     if (
         not simulates
         or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
-        or (cache_root() / fingerprint()).exists()
+        or root is None
+        or os.path.exists(root / fingerprint())  # noqa: PTH110  (a folder that may not be looked into is no error)
     ):
         return
     atexit.register(_end)

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.process import BaseProcess
 from typing import TypeVar
 
 import numpy as np
@@ -137,6 +138,11 @@ def _alone() -> None:
     """Begin a worker: it takes one thread, and ends with the process that asked for it, however that ended."""
     global _threads
     _threads = 1
+    watch_parent()
+
+
+def watch_parent() -> None:
+    """End this process as soon as the one that began it has ended, however that came."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -147,14 +153,23 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
+def end_children(before: Container[BaseProcess]) -> None:
+    """End the processes that this one began, but those that there were before."""
+    for process in active_children():
+        if process not in before:
+            process.terminate()
+
+
 def in_processes(
     function: Callable[[T], R],
     items: Iterable[T],
     *,
-    done: Callable[[T], None] | None = None,
+    done: Callable[[T, R], None] | None = None,
     workers: int | None = None,
 ) -> list[R]:
-    """Apply a function to all items, one process a core, in order; ``done`` is told of each as it ends.
+    """Apply a function to all items, one process a core, in order; ``done`` is told of each and its result as it ends.
+
+    Where one of them fails, or Ctrl-C is pressed, the others are ended.
 
     For long work that is half Python: threads would wait for each other there. What is passed must be picklable.
     With one worker or one item it happens here.
@@ -166,16 +181,20 @@ def in_processes(
         for item in work:
             found.append(function(item))
             if done is not None:
-                done(item)
+                done(item, found[-1])
         return found
+    before = set(active_children())
     pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_alone)
     try:
-        futures = {pool.submit(function, item): i for i, item in enumerate(work)}
+        futures = {pool.submit(function, item): item for item in work}
         for future in as_completed(futures):
-            future.result()
+            result = future.result()
             if done is not None:
-                done(work[futures[future]])
+                done(futures[future], result)
         return [future.result() for future in futures]
+    except BaseException:
+        end_children(before)
+        raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

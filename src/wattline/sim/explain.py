@@ -14,7 +14,10 @@ from wattline.model.mechanism import Mechanism
 from wattline.model.rooms import no_room
 from wattline.model.state.record import State
 from wattline.model.state.switches import N_REFUSED, N_TIMER_REPEATS, OPT_EXCEED
-from wattline.units import show_duration, show_power
+from wattline.units import MOST_S, in_full, show_duration, show_power
+
+FAR_S = 10 * MOST_S
+"""No run gets here: it would need jobs that are submitted, wait and run for as long as can be counted."""
 
 
 def look_closer(code: int, s: State, slots: Sequence[Mechanism]) -> int:
@@ -28,7 +31,9 @@ def look_closer(code: int, s: State, slots: Sequence[Mechanism]) -> int:
     learner = slots[codes.LEARN]
     if not learner.builtin and not (s.estimate_s >= 0.0).all():
         return codes.BAD_ESTIMATE
-    return codes.BAD_TIMER if np.isnan(s.wake_at_s).any() else code
+    if np.isnan(s.wake_at_s).any():
+        return codes.BAD_TIMER
+    return codes.TOO_FAR if s.now[0] > FAR_S else code
 
 
 def why_stopped(code: int, s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> WattlineError | None:
@@ -41,13 +46,19 @@ def why_stopped(code: int, s: State, jobs: JobTable, slots: Sequence[Mechanism])
     if code == codes.BAD_ESTIMATE:
         j = int(np.argmin(s.estimate_s >= 0.0))
         return PolicyError(
-            f"{where(slots[codes.LEARN])} gave job {jobs.job_id[j]} s.estimate_s = {s.estimate_s[j]:g}; a number from "
+            f"{where(slots[codes.LEARN])} gave job {jobs.job_id[j]} s.estimate_s = {in_full(s.estimate_s[j])}; "
+            "a number from "
             "0 on is needed"
         )
     if code == codes.STUCK:
         return _stuck(s, jobs, slots)
     if code == codes.BAD_TIMER:
         return _bad_timer(s, slots)
+    if code == codes.TOO_FAR:
+        return RunError(
+            f"the clock of the run went to {s.now[0]:g} s, where seconds can no longer be told apart: a policy's "
+            "timer, or times that add up to more than makes sense"
+        )
     return None
 
 
@@ -56,9 +67,8 @@ def _stuck(s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> StuckError:
     if s.q_len[0]:
         reason = _why_it_waits(s, jobs, int(s.queue[s.q_head[0]]), slots)
     elif paused.size:
-        reason = (
-            f"select policy {slots[codes.SELECT].name!r} does not resume job {jobs.job_id[paused[0]]}, which it paused"
-        )
+        who = slots[codes.SELECT].called
+        reason = f"select policy {who!r} does not resume job {jobs.job_id[paused[0]]}, which it paused"
     else:
         held = int(np.argmax(s.status == codes.HELD))
         reason = f"job {jobs.job_id[held]} is held back by a job that never ends"
@@ -96,14 +106,14 @@ def _why_it_waits(s: State, jobs: JobTable, head: int, slots: Sequence[Mechanism
         return told + (how if waits else "")
     if refused and verdict == codes.BAD_PLACE:
         return (
-            f"place policy {slots[codes.PLACE].name!r} does not find {job} its nodes ({jobs.nodes[head]} nodes; "
+            f"place policy {slots[codes.PLACE].called!r} does not find {job} its nodes ({jobs.nodes[head]} nodes; "
             f"{free} are "
             f"free, {int(s.refused[verdict])} proposals were refused: {codes.VERDICT_NAMES[verdict]})"
         )
     most = f", mostly: {codes.VERDICT_NAMES[verdict]}" if refused else ""
     return (
-        f"select policy {slots[codes.SELECT].name!r} does not start {job} ({jobs.nodes[head]} nodes; {free} are free, "
-        f"{refused} proposals were refused{most})"
+        f"select policy {slots[codes.SELECT].called!r} does not start {job} ({jobs.nodes[head]} nodes; {free} are "
+        f"free, {refused} proposals were refused{most})"
     )
 
 
@@ -120,7 +130,8 @@ def _bad_timer(s: State, slots: Sequence[Mechanism]) -> WattlineError:
     not_ahead = [i for i in range(s.wake_at_s.size) if not s.wake_at_s[i] >= s.now[0]]
     if not not_ahead:
         return StuckError(
-            f"policy {slots[s.timer_slot[0]].name!r} set its timer to {s.now[0]:g} s at {s.now[0]:g} s: it must "
+            f"policy {slots[s.timer_slot[0]].called!r} set its timer to {in_full(s.now[0])} s at "
+            f"{in_full(s.now[0])} s: it must "
             "be in the "
             f"future ({int(s.counter[N_TIMER_REPEATS])} times in a row the clock stood still, or all but)"
         )
@@ -128,7 +139,8 @@ def _bad_timer(s: State, slots: Sequence[Mechanism]) -> WattlineError:
     if np.isnan(s.wake_at_s[slot]):
         return PolicyError(f"{where(slots[slot])} set its timer to NaN: a time is needed, or inf for none")
     return RunError(
-        f"policy {slots[slot].name!r} set its timer to {s.wake_at_s[slot]:g} s at {s.now[0]:g} s: it must be in "
+        f"policy {slots[slot].called!r} set its timer to {in_full(s.wake_at_s[slot])} s at {in_full(s.now[0])} "
+        "s: it must be in "
         "the future"
     )
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from wattline.control import bidding
 from wattline.control.logs import log_event_now
-from wattline.control.users.complaints import failed_run
-from wattline.errors import InputError, PoisonedError, WattlineError
-from wattline.kernel.compiled import direct
+from wattline.errors import InputError, PoisonedError
+from wattline.kernel.slots import direct
 from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
@@ -47,8 +46,12 @@ PASS_ONLY = -2
 needed).
 """
 
-FIRST_SLICE, FIRST_PYTHON_SLICE = 2_000, 1
-"""Instants of the first slice, which shows how long they take: policies may be slow, plain-Python ones above all."""
+FIRST_SLICE, FIRST_UNSEEN_SLICE, FIRST_PYTHON_SLICE = 2_000, 10_000, 1
+"""Instants of the first slice, which shows how long they take: policies may be slow, plain-Python ones above all. Where
+only Ctrl-C is waited for it is longer: a look costs a quarter of a millisecond.
+"""
+GROWTH = 2
+"""How much longer than the one before a slice may be: queues become deep, and instants slow."""
 
 LAST_HOUR_S = 2.0
 """How long a run that is told to stop may take to reach the end of the simulated hour."""
@@ -80,7 +83,7 @@ class Simulation(Bound):
         self._in_python = any(not m.builtin and not m.compiled for m in policies.slots())
         self._of_users = any(not m.builtin for m in policies.slots())
         self._look: Look | None = None
-        self._slice = FIRST_PYTHON_SLICE if self._in_python else SLICE_INSTANTS
+        self._slice = FIRST_PYTHON_SLICE if self._in_python else FIRST_UNSEEN_SLICE
         self._began = time.perf_counter()
 
     def _loop(self) -> tuple[Any, Any]:
@@ -113,19 +116,10 @@ class Simulation(Bound):
 
         asked: BaseException | None = None
         try:
-            code = watched(work, self.state, self.policies.slots(), self._look) if self._of_users else work()
+            with self.blaming():
+                code = watched(work, self.state, self.policies.slots(), self._look) if self._of_users else work()
         except Later as late:
             code, asked = late.got, late.asked
-        except Exception as problem:
-            self._poisoned = True
-            blamed = (
-                None
-                if isinstance(problem, WattlineError)
-                else failed_run(problem, self.state, self.policies.slots(), self.jobs)
-            )
-            if blamed is None:
-                raise
-            raise blamed from problem
         except BaseException:
             self._poisoned = True
             raise
@@ -190,9 +184,7 @@ class Simulation(Bound):
 
     def _to_the_end(self, progress: Progress | None, keeper: Keeper | None) -> int:
         """Simulate in slices until there is a reason to stop; return it."""
-        if (
-            keeper is not None or progress is not None
-        ):  # a look costs a quarter of a millisecond: shorter slices only with a keeper
+        if keeper is not None or progress is not None:
             self._slice = min(self._slice, FIRST_SLICE)
         code = codes.BUDGET
         while code in (codes.BUDGET, codes.LOG_FULL):
@@ -200,7 +192,7 @@ class Simulation(Bound):
             code = self._turn(keeper)
             instants = int(self.state.counter[N_EVENTS]) - before
             fitting = instants * SLICE_S / max(time.perf_counter() - began, 1e-6)
-            self._slice = max(1, min(int(fitting), 64 * self._slice, SLICE_INSTANTS))
+            self._slice = max(1, min(int(fitting), GROWTH * self._slice, SLICE_INSTANTS))
             if progress is not None:
                 progress(int(self.state.n_ended[0]), len(self.jobs))
         return code
@@ -259,18 +251,20 @@ class Simulation(Bound):
         if self.profiles is None:
             return None
         from wattline.formats.tables.profiles import from_memory
-        from wattline.learn.merging import MERGE
+        from wattline.learn.merging import keeps_profiles
 
-        if not learner.builtin or learner.name not in MERGE:
+        if not keeps_profiles(learner):
             return None
         max_w = tuple(node_class.max_w for node_class in self.cluster.classes)
         return from_memory(learner.name, self.profiles, self.memory[codes.PROFILE], max_w)
 
     def begin_with(self, profiles: Profiles) -> int:
         """Let the learner begin with what an earlier run saw; return how many of its profiles this workload has."""
-        learner = self.policies.profile.name
-        if self.profiles is None or profiles.learner != learner:
-            raise InputError(f"profiles of {profiles.learner!r} are of no use to the profile policy {learner!r}")
+        from wattline.learn.merging import keeps_profiles
+
+        learner = self.policies.profile
+        if self.profiles is None or profiles.learner != learner.name or not keeps_profiles(learner):
+            raise InputError(f"profiles of {profiles.learner!r} are of no use to the profile policy {learner.name!r}")
         return profiles.fill(self.profiles, self.memory[codes.PROFILE], tuple(c.max_w for c in self.cluster.classes))
 
     def push_limit(self, watts: float) -> None:

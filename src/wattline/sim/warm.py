@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import IO, Any, cast
 
 from numba.core.registry import cpu_target
@@ -23,6 +24,7 @@ from wattline.control.catalog import find
 from wattline.control.users.compile import callable_for, chores_needed, compiled_as
 from wattline.kernel.cache import FAST, cache_is_shared, is_warm
 from wattline.kernel.compiled import JIT, write_ahead
+from wattline.kernel.sources import cache_root
 from wattline.model.mechanism import Mechanism
 from wattline.sim.early import WORKER, take, workers
 
@@ -65,8 +67,10 @@ def warm_up(
     if not core and not named:
         return
     what = ["the core"] * bool(core) + [f"{len(named)} polic{'y' if len(named) == 1 else 'ies'}"] * bool(named)
-    say(f"compiling {' and '.join(what)} for this machine (kept: later runs with the same start at once) ...")
-    if cache_is_shared():
+    shared = cache_is_shared()
+    kept = "kept: later runs with the same start at once" if shared else "not kept: there is no writable cache"
+    say(f"compiling {' and '.join(what)} for this machine ({kept}) ...")
+    if shared:
         ahead = [helper for part in core for helper in AHEAD.get(part, ())] if FAST else []
         in_processes([*core, *ahead, *named], show)
     for part in core:  # where something went wrong over there, it is compiled and said here
@@ -74,11 +78,22 @@ def warm_up(
 
 
 def _has(part: str, name: str) -> bool:
-    return is_warm(f"wattline.{part}", name)
+    return _is_warm(f"wattline.{part}", name)
 
 
 def _stands(function: Callable[..., int]) -> bool:
-    return is_warm(function.__module__, function.__name__)
+    return _is_warm(function.__module__, function.__name__)
+
+
+_warm: set[tuple[Path | None, str, str]] = set()
+"""What was found in the cache before: this process has loaded it since, and does not look again for every run."""
+
+
+def _is_warm(module: str, name: str) -> bool:
+    known = cache_root(), module, name
+    if known not in _warm and is_warm(module, name):
+        _warm.add(known)
+    return known in _warm
 
 
 def make(part: str) -> None:

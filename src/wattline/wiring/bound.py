@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -12,21 +14,22 @@ from wattline.control.users import bridge
 from wattline.control.users.compile import callable_for, callable_from_python, chores_needed, compile_user
 from wattline.control.users.complaints import failed_run
 from wattline.errors import InputError, RunError, WattlineError
-from wattline.kernel.compiled import JIT, Direct, direct
+from wattline.kernel.compiled import JIT
+from wattline.kernel.slots import Direct, direct
 from wattline.memory import machine_bytes, require_bytes, show_bytes
 from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.rooms import grow
-from wattline.model.spare import CALLS, WHO, forget_fault, note_code
 from wattline.model.state.record import POLICY
+from wattline.model.state.spare import CALLS, WHO, forget_fault, note_code
 from wattline.units import show_duration
 from wattline.wiring.logs import LOGS, bid_steps
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
 from wattline.wiring.setup import prepare
 from wattline.wiring.subjects.late import is_late
-from wattline.wiring.watched import watched
+from wattline.wiring.watched import Later, watched
 
 SEEDS = 2**53
 """Seeds reach policies as floats: beyond this number neighbours would be the same."""
@@ -81,7 +84,7 @@ class Bound:
                 groups=int(s.net[2]),
                 values=dict(zip(m.params, param[-1], strict=False)),
             )
-            require_bytes(floats * 8.0, f"the {floats:,} floats of memory that policy {m.name!r} asks for")
+            require_bytes(floats * 8.0, f"the {floats:,} floats of memory that policy {m.called!r} asks for")
             memory.append(np.zeros(floats))
         self.param, self.memory = tuple(param), tuple(memory)
         functions = [callable_for(m) for m in self.policies.in_loop()]
@@ -134,19 +137,26 @@ class Bound:
             s.words[WHO] = 0
             return int(got)
 
-        try:
+        with self.blaming():
             return int(watched(work, s, self.policies.slots(), None)) if not policy.builtin else work()
-        except Exception as problem:
-            blamed = (
-                None if isinstance(problem, WattlineError) else failed_run(problem, s, self.policies.slots(), self.jobs)
-            )
-            if blamed is None:
-                raise
-            raise blamed from problem
 
     def make_bid(self) -> None:
         """Let the bid policy speak: the loop waits for it at a bidding time."""
-        bidding.make(self.state, self.policies.bid, self.param[codes.BID], self.memory[codes.BID])
+        with self.blaming():
+            bidding.make(self.state, self.policies.bid, self.param[codes.BID], self.memory[codes.BID])
+
+    @contextmanager
+    def blaming(self) -> Iterator[None]:
+        """Say which policy of a user failed, where one was being called."""
+        try:
+            yield
+        except (WattlineError, Later):
+            raise
+        except Exception as problem:
+            blamed = failed_run(problem, self.state, self.policies.slots(), self.jobs)
+            if blamed is None:
+                raise
+            raise blamed from problem
 
     def empty_logs(self) -> None:
         """Move what the state's logs hold to Python."""

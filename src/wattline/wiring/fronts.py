@@ -29,7 +29,7 @@ class Fronts:
             sizes = np.unique(told.nodes)
             self.sizes.append(sizes)
             self.rows.append([first + _front(order[told.nodes[order] <= n], told.time_s) for n in sizes])
-            self.least.append(first + int(np.argmin(told.power_w)))
+            self.least.append(first + int(order[0]))
             self.up.append(_next_faster(told, order, first))
             first += len(told)
 

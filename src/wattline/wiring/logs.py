@@ -35,7 +35,13 @@ def join_logs(chunks: Mapping[str, Sequence[npt.NDArray[Any]]], s: State) -> dic
         for i, array in enumerate(arrays):
             pieces = chunks[name][i :: len(arrays)]
             logs[array] = np.concatenate(pieces) if pieces else getattr(s, array)[:0].copy()
-    rows = logs["timeline"]
-    if len(rows):  # an instant whose first row was already moved here when its second pass wrote another
-        logs["timeline"] = rows[np.append(rows[1:, codes.TL_TIME] != rows[:-1, codes.TL_TIME], True)]
+    logs["timeline"] = last_of_instants(logs["timeline"])
     return logs
+
+
+def last_of_instants(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the timeline with one row an instant, the later one of two.
+
+    There are two where the log was emptied within an instant, before a second pass of it wrote its row.
+    """
+    return rows[np.append(rows[1:, codes.TL_TIME] != rows[:-1, codes.TL_TIME], True)] if len(rows) else rows

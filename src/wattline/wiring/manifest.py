@@ -35,6 +35,8 @@ class Known(TypedDict, total=False):
         Power and energy that the log has.
     columns
         Which columns of a table of any make are which.
+    zone
+        The zone of the log's times, where they are local.
     kinds
         Kinds of job, as they were promised service.
     regulation
@@ -50,6 +52,7 @@ class Known(TypedDict, total=False):
     recorded_wait_s: Mapping[str, Any]
     recorded_power: Mapping[str, Any]
     columns: Mapping[str, str]
+    zone: str
     kinds: Sequence[Kind]
     regulation: Mapping[str, Any] | None
     accounts: Mapping[str, Any] | None
@@ -84,6 +87,8 @@ def manifest(
         trace["recorded_power"] = known["recorded_power"]
     if "columns" in known:
         trace["columns"] = known["columns"]
+    if "zone" in known:
+        trace["zone"] = known["zone"]
     return {
         "seed": result.seed,
         "scenario_sha256": scenario_sha256,

@@ -13,6 +13,7 @@ from wattline.model.configurations import Moldable
 from wattline.model.kinds import Kind
 from wattline.model.profiles import DEFAULT
 from wattline.model.regulation import Bid, Bidding, Signal
+from wattline.model.state import switches
 from wattline.model.variability import Variability
 
 
@@ -83,3 +84,20 @@ class Options:
     decisions: bool = True
     backlog: bool = False
     until_s: float = np.inf
+
+    def switched(self) -> dict[int, bool]:
+        """Return the switches of the engine (places in ``s.option``) that options alone decide on."""
+        return {
+            switches.OPT_TIES_EVENT: self.ties == "event",
+            switches.OPT_KILL: self.kill,
+            switches.OPT_TIMELINE: self.timeline,
+            switches.OPT_PLACEMENTS: self.placements,
+            switches.OPT_DECISIONS: self.decisions,
+            switches.OPT_REQUEUE: self.requeue,
+            switches.OPT_BACKLOG: self.backlog,
+            switches.OPT_KEEP_PROGRESS: self.keep_progress,
+            switches.OPT_QUANTUM: self.quantum,
+            switches.OPT_EXCEED: self.exceed,
+            switches.OPT_SHED: self.shed,
+            switches.OPT_LATE: self.outside or self.late_start_s[1] > 0.0,
+        }

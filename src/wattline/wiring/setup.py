@@ -14,32 +14,14 @@ from wattline.model.cluster import Cluster
 from wattline.model.configurations import Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.model.nodes import lay_out_free
 from wattline.model.profiles import ProfileTable, profile_table
 from wattline.model.regulation import Bid
 from wattline.model.rooms import add_rows, lay_out_heaps, lay_out_index, lay_out_winners
 from wattline.model.state.layout import allocate
 from wattline.model.state.record import State
 from wattline.model.state.sizes import Sizes
-from wattline.model.state.switches import (
-    OPT_BACKLOG,
-    OPT_BELIEF,
-    OPT_CAPPED,
-    OPT_DECISIONS,
-    OPT_EXCEED,
-    OPT_KEEP_PROGRESS,
-    OPT_KILL,
-    OPT_LATE,
-    OPT_PLACEMENTS,
-    OPT_QUANTUM,
-    OPT_RECLAIM,
-    OPT_REQUEUE,
-    OPT_SHED,
-    OPT_SLEEP,
-    OPT_SORTED,
-    OPT_TIES_EVENT,
-    OPT_TIMELINE,
-)
+from wattline.model.state.switches import OPT_BELIEF, OPT_CAPPED, OPT_RECLAIM, OPT_SLEEP, OPT_SORTED
+from wattline.model.structures.nodes import lay_out_free
 from wattline.wiring.fronts import Fronts, fronts_of
 from wattline.wiring.options import Options
 from wattline.wiring.rejected import first_estimates, reject
@@ -213,25 +195,13 @@ def _fill(s: State, jobs: JobTable, cluster: Cluster, options: Options, facts: _
 def _switch_on(
     s: State, cluster: Cluster, policies: Sequence[Mechanism], options: Options, *, believes: bool, capped: bool
 ) -> None:
-    """Set the switches of a run."""
-    switches = {
+    """Set the switches of a run: those of its options, and those that machine and policies decide on."""
+    switches = options.switched() | {
         OPT_SORTED: any(m.sorted_running for m in policies),
-        OPT_TIES_EVENT: options.ties == "event",
-        OPT_KILL: options.kill,
-        OPT_TIMELINE: options.timeline,
-        OPT_PLACEMENTS: options.placements,
-        OPT_DECISIONS: options.decisions,
-        OPT_REQUEUE: options.requeue,
-        OPT_BACKLOG: options.backlog,
-        OPT_KEEP_PROGRESS: options.keep_progress,
         OPT_SLEEP: any(c.sleep is not None for c in cluster.classes),
         OPT_BELIEF: believes or any(m.told is not None for m in options.configurations),
-        OPT_QUANTUM: options.quantum,
-        OPT_EXCEED: options.exceed,
-        OPT_SHED: options.shed,
         OPT_RECLAIM: any(m.recaps for m in policies),
         OPT_CAPPED: capped,
-        OPT_LATE: options.outside or options.late_start_s[1] > 0.0,
     }
     for bit, on in switches.items():
         s.option[bit] = int(on)

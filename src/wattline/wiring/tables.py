@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.arrays import Floats, Ints
-from wattline.journal.journal import STATUSES, Coded
+from wattline.journal.journal import SCHEMA, STATUSES, Coded
 from wattline.model import codes
 from wattline.model.state.record import State
 from wattline.wiring.result import Result
@@ -42,6 +42,7 @@ _BEFORE_ARRIVALS = np.isin(
 )
 _SLOT_OF_ACTION = np.array([0, 2, 1, 1, 2, 3, 1, 3])
 _SLOTS = ("select", "cap", "stop", "bid")
+_NUMBERS = {"i64": np.int64, "f64": np.float64}
 
 
 def frames(result: Result) -> dict[str, Columns]:
@@ -216,26 +217,13 @@ def _logged(logs: Mapping[str, npt.NDArray[Any]], mask: npt.NDArray[np.bool_]) -
 
 def _timeline(result: Result) -> Columns:
     rows = result.logs["timeline"]
-    if len(rows):  # a log emptied within an instant leaves two rows of it: the later one counts
-        rows = rows[np.append(rows[1:, codes.TL_TIME] != rows[:-1, codes.TL_TIME], True)]
     start_s = float(result.state.start_s[0])
     if not len(rows) or rows[0, codes.TL_TIME] > start_s:
         rows = np.vstack([_untouched(result, start_s), rows])
-    busy, asleep, down = (rows[:, c].astype(np.int64) for c in (codes.TL_BUSY, codes.TL_ASLEEP, codes.TL_DOWN))
-    return {
-        "time_s": rows[:, codes.TL_TIME],
-        "power_w": rows[:, codes.TL_POWER],
-        "busy_nodes": busy,
-        "idle_nodes": result.cluster.nodes - busy - asleep - down,
-        "asleep_nodes": asleep,
-        "down_nodes": down,
-        "queued_jobs": rows[:, codes.TL_QUEUED].astype(np.int64),
-        "running_jobs": rows[:, codes.TL_RUNNING].astype(np.int64),
-        "limit_w": rows[:, codes.TL_LIMIT],
-        "rate": rows[:, codes.TL_RATE],
-        "backlog": rows[:, codes.TL_BACKLOG],
-        "target_w": rows[:, codes.TL_TARGET],
-    }
+    columns = [c for c in SCHEMA["timeline"] if c.logged is not None]
+    logged = {c.name: rows[:, c.logged].astype(_NUMBERS[c.dtype], copy=False) for c in columns}
+    idle = result.cluster.nodes - logged["busy_nodes"] - logged["asleep_nodes"] - logged["down_nodes"]
+    return logged | {"idle_nodes": idle}
 
 
 def _untouched(result: Result, start_s: float) -> Floats:

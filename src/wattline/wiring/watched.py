@@ -17,14 +17,18 @@ from typing import Any
 
 from wattline.control.users.complaints import where
 from wattline.errors import EndlessError
+from wattline.kernel.compiler import compiles, nobody_compiles, waits_for_the_compiler
 from wattline.model.mechanism import Mechanism
-from wattline.model.spare import CALLS, WHO
 from wattline.model.state.record import State
+from wattline.model.state.spare import CALLS, WHO
 from wattline.units import environment_number
 
 LOOK_S = 0.05
 GRACE_S = 0.5
 """How long a call of a policy may go on after Ctrl-C before it is left alone."""
+
+TRIES = 20
+"""How often ending a policy is tried that is at the compiler's door."""
 
 RUN_LIMIT_S = 60.0
 """How long one call of a user's policy may take in a run."""
@@ -85,10 +89,30 @@ class _Worker:
             self.done.set()
 
     def stop(self) -> None:
-        """End plain Python; compiled code cannot be ended, and goes on until the process ends."""
+        """End plain Python; compiled code cannot be ended, and goes on until the process ends.
+
+        Nothing is raised in the compiler (a helper that a policy is the first to call is compiled): it calls back from
+        C, where an exception is lost and the process with it. While its lock is held here nobody is in it; who waits
+        for the lock is left alone and tried again, a number of times.
+        """
+        for _ in range(TRIES):
+            with nobody_compiles():
+                if self.done.is_set():
+                    return
+                self._raise(_StoppedError)
+                if self.done.wait(GRACE_S) or not waits_for_the_compiler(self.thread.ident or 0):
+                    return
+                self._raise(None)
+            self.done.wait(GRACE_S)  # it compiles now
+
+    def _raise(self, what: type[BaseException] | None) -> None:
+        """Raise something in the thread when it is next in Python, or nothing any more."""
         number = ctypes.c_ulong(self.thread.ident or 0)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(number, ctypes.py_object(_StoppedError))
-        self.done.wait(GRACE_S)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(number, None if what is None else ctypes.py_object(what))
+
+    def compiles(self) -> bool:
+        """Tell whether the thread compiles a helper: that is none of the policy's time."""
+        return compiles(self.thread.ident or 0)
 
 
 def watched(work: Callable[[], Any], state: State, slots: Sequence[Mechanism], look: Look | None) -> Any:
@@ -112,6 +136,8 @@ def watched(work: Callable[[], Any], state: State, slots: Sequence[Mechanism], l
         now = time.monotonic()
         if int(words[CALLS]) != seen or words[WHO] == 0:
             seen, since = int(words[CALLS]), now
+        elif now - since > most_s and worker.compiles():
+            since = now
         elif now - since > most_s and not worker.done.is_set():
             _give_up(worker, slots[int(words[WHO]) - 1], asked, most_s)
     if worker.problem is not None:

@@ -32,7 +32,7 @@ def check_late(policies: Sequence[Mechanism], options: Options) -> None:
     for m in policies:
         if options.late_cap_s[1] > 0.0 and m.recaps:
             raise InputError(
-                f"{m.slot} policy {m.name!r} moves running jobs between configurations, at once: caps cannot be late"
+                f"{m.slot} policy {m.called!r} moves running jobs between configurations, at once: caps cannot be late"
             )
 
 

@@ -25,18 +25,20 @@ def check_needs(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism],
     for m in policies:
         if m.levels and all(len(c.levels) < 2 for c in cluster.classes):
             raise InputError(
-                f"{m.slot} policy {m.name!r} switches between speeds: give a node class at least two levels"
+                f"{m.slot} policy {m.called!r} switches between speeds: give a node class at least two levels"
             )
         check_kinds(m, options.kinds)
         if m.weights:
             check_weights(m.name, options.kinds)
         check_rates(m, options.kinds)
         if m.one_class and len(cluster.classes) > 1:
-            raise InputError(f"{m.slot} policy {m.name!r} takes all nodes for equal: give a cluster of one node class")
+            raise InputError(
+                f"{m.slot} policy {m.called!r} takes all nodes for equal: give a cluster of one node class"
+            )
         given = bool(options.bids or options.bidding) and options.signal is not None
         check_target(m, followed=given or options.outside)
         if m.target and not np.isfinite(options.tick_s):
-            raise InputError(f"{m.slot} policy {m.name!r} acts once a control period: give one (1 s is usual)")
+            raise InputError(f"{m.slot} policy {m.called!r} acts once a control period: give one (1 s is usual)")
     if options.spare_rows < 0:
         raise InputError(f"a state has 0 spare rows or more, got {options.spare_rows}")
     check_periods(options.tick_s, options.stop_cost_s)

@@ -24,7 +24,7 @@ def check_network(cluster: Cluster, policies: Sequence[Mechanism], options: Opti
     """Refuse policies that ask for what is not known of the network."""
     network = cluster.network
     for m in policies:
-        who = f"{m.slot} policy {m.name!r}"
+        who = f"{m.slot} policy {m.called!r}"
         if m.network and network is None:
             raise InputError(f"{who} looks at the network: give the cluster one ({GIVE_NETWORK})")
         if m.traffic and not any(sent.bytes_per_s > 0 for sent in options.communication):
@@ -84,7 +84,7 @@ def _check_neighbours(network: Network, policies: Sequence[Mechanism], options: 
     for m in policies:
         if (m.caps or m.solo_caps or m.recaps) and any(sent.share > 0 for sent in options.communication):
             raise InputError(
-                f"{m.slot} policy {m.name!r} sets caps, and the speed of jobs depends on the network (share in "
+                f"{m.slot} policy {m.called!r} sets caps, and the speed of jobs depends on the network (share in "
                 "[[network.job]]): use one of the two"
             )
 

@@ -39,7 +39,7 @@ def check_power(jobs: JobTable, policies: Sequence[Mechanism], options: Options)
             )
     if options.quantum and not np.isfinite(options.tick_s):
         raise InputError("decisions at ticks only need a period of the tick")
-    if options.shed and not options.limit_w:
+    if options.shed and not options.limit_w and not options.outside:  # a real machine is told its limit as it runs
         raise InputError("jobs are to be stopped above the power limit, but there is none")
 
 

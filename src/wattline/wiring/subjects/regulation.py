@@ -13,6 +13,7 @@ from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.model.state.record import State
+from wattline.units import in_full
 
 MOST_COMPARED = 1000
 """Names among which one that is close is looked for."""
@@ -49,9 +50,9 @@ def _some(names: Collection[str]) -> str:
 def check_periods(tick_s: float, stop_cost_s: float) -> None:
     """Refuse a control period or a cost of stopping that makes no sense."""
     if not tick_s > 0:
-        raise InputError(f"the control period must be above 0, got {tick_s:g} s")
+        raise InputError(f"the control period must be above 0, got {in_full(tick_s)} s")
     if not 0 <= stop_cost_s < np.inf:
-        raise InputError(f"the work that a stop costs must not be negative, got {stop_cost_s:g} s")
+        raise InputError(f"the work that a stop costs must not be negative, got {in_full(stop_cost_s)} s")
 
 
 def check_weights(policy: str, kinds: Sequence[Kind]) -> None:
@@ -67,14 +68,14 @@ def check_weights(policy: str, kinds: Sequence[Kind]) -> None:
 def check_kinds(policy: Mechanism, kinds: Sequence[Kind]) -> None:
     """Refuse a policy that treats jobs by their kinds where none is declared."""
     if policy.kinds and not kinds:
-        raise InputError(f"{policy.slot} policy {policy.name!r} treats jobs by their kinds: declare them")
+        raise InputError(f"{policy.slot} policy {policy.called!r} treats jobs by their kinds: declare them")
 
 
 def check_target(policy: Mechanism, *, followed: bool) -> None:
     """Refuse a policy that follows a power target in a run without one (``followed``: it has one)."""
     if policy.target and not followed:
         raise InputError(
-            f"{policy.slot} policy {policy.name!r} follows a power target: give a regulation signal and a bid"
+            f"{policy.slot} policy {policy.called!r} follows a power target: give a regulation signal and a bid"
         )
 
 
@@ -82,7 +83,7 @@ def check_rates(policy: Mechanism, kinds: Sequence[Kind]) -> None:
     """Refuse kinds of which none is known to arrive, where a policy counts on how often they do."""
     if policy.rates and not any(kind.arrival_per_s > 0 for kind in kinds if not kind.standby):
         raise InputError(
-            f"{policy.slot} policy {policy.name!r} goes by the arrival rates of kinds, and no kind has one: give "
+            f"{policy.slot} policy {policy.called!r} goes by the arrival rates of kinds, and no kind has one: give "
             "rate in "
             "[[kind]], or arrival_per_s in a file of kinds, as wattline trace kinds writes it"
         )
@@ -118,8 +119,8 @@ def fill_regulation(
         s.bid_mean_w[i], s.bid_reserve_w[i] = (np.nan, 0.0) if bid is None else (bid.mean_w, bid.reserve_w)
     if steps and not signal.covers(steps[0][0], steps[0][0]):
         raise InputError(
-            f"the bid begins at {steps[0][0]:g} s, the signal has values from {signal.start_s:g} s to "
-            f"{signal.end_s:g} s"
+            f"the bid begins at {in_full(steps[0][0])} s, the signal has values from {in_full(signal.start_s)} s to "
+            f"{in_full(signal.end_s)} s"
         )
     if bidding is not None:
         s.bid_first_s[0], s.bid_every_s[0], s.bid_lead_s[0] = bidding.first_s, bidding.every_s, bidding.lead_s
@@ -130,6 +131,7 @@ def fill_regulation(
         s.bidding_s[0] = max(float(s.start_s[0]), due_s)
         if not signal.covers(bidding.first_s, bidding.first_s):
             raise InputError(
-                f"bids begin at {bidding.first_s:g} s, the signal has values from {signal.start_s:g} s to "
-                f"{signal.end_s:g} s"
+                f"bids begin at {in_full(bidding.first_s)} s, the signal has values from "
+                f"{in_full(signal.start_s)} s to "
+                f"{in_full(signal.end_s)} s"
             )

@@ -45,7 +45,9 @@ def check_moldable(cluster: Cluster, policies: Sequence[Mechanism], options: Opt
         raise InputError("jobs that choose their configuration wait for one that fits: none may exceed the limit alone")
     learner = learner_of(policies)
     if learner is not None:
-        raise InputError(f"what jobs draw is in their configurations: profile policy {learner.name!r} cannot learn it")
+        raise InputError(
+            f"what jobs draw is in their configurations: profile policy {learner.called!r} cannot learn it"
+        )
     stops = next((m.name for m in policies if m.preempts or m.solo_caps or m.caps), None)
     if stops is not None or options.shed:
         raise InputError(

@@ -15,6 +15,7 @@ from wattline.model.jobs import JobTable
 from wattline.model.state.record import State
 from wattline.model.variability import Variability
 from wattline.physics.cap_response import SAME, MeasuredResponse
+from wattline.units import in_full
 
 if TYPE_CHECKING:
     from wattline.wiring.options import Options
@@ -83,8 +84,8 @@ def _respond(s: State, table: Configurations, at: int, found: Variability) -> No
         if found.fixed_w >= response.floor_w:
             nodes, cores = table.nodes[rows[0]], table.cores[rows[0]]
             raise InputError(
-                f"{table.application}: the fixed part of a node's power, {found.fixed_w:g} W, must be below the "
-                f"{response.floor_w:.4g} W "
+                f"{table.application}: the fixed part of a node's power, {in_full(found.fixed_w)} W, must be below the "
+                f"{in_full(response.floor_w, 4)} W "
                 f"that a node draws on {nodes} × {cores} at its lowest cap"
             )
         first, count = at + int(rows[0]), response.power_w.size
