@@ -411,3 +411,44 @@ def test_no_type_ends_in_a_traceback(columns: list[pl.Series], more: str) -> Non
     """Whatever types the columns of a frame have: jobs, or an error of one line."""
     frame = pl.DataFrame([column.alias(name) for column, name in zip(columns, "abcd", strict=True)])
     assert "\n" not in _refused(lambda: wl.from_frame(frame, columns=_told(*_TOLD, more)))
+
+
+def test_columns_of_two_clocks_are_refused(tmp_path: Path) -> None:
+    """Submissions with an offset beside begins without one may be hours apart: the zone has to be said."""
+    asked = {"submit_s": "s", "start_s": "b", "end_s": "e", "nodes": "n"}
+    path = tmp_path / "t.csv"
+    path.write_text("s,b,e,n\n2024-08-30T10:00:00+02:00,2024-08-30 10:00:05,2024-08-30 10:10:05,1\n")
+    said = r"field 'b': submit_s has an offset from UTC, start_s has none; say the zone of the others"
+    with pytest.raises(InputError, match=said):
+        read_trace(path, columns=asked)
+    assert read_trace(path, columns=asked, zone="Europe/Berlin").jobs.recorded_wait_s.tolist() == [5.0]
+    at = datetime(2024, 8, 30, 10, 0)  # noqa: DTZ001  (that is the point)
+    table = pl.DataFrame({"s": [at], "b": [at], "e": [at + timedelta(hours=1)], "n": [1]})
+    table = table.with_columns(pl.col("s").dt.replace_time_zone("Europe/Berlin"))
+    with pytest.raises(InputError, match="submit_s has an offset from UTC, start_s has none"):
+        wl.from_frame(table, columns=asked)
+
+
+def test_what_a_table_says_twice_is_mentioned(tmp_path: Path) -> None:
+    """A run time that is not the end less the begin is taken, and said; power is counted for the jobs that have it."""
+    asked = {"submit_s": "s", "start_s": "b", "end_s": "e", "work_s": "w", "nodes": "n"}
+    path = tmp_path / "t.csv"
+    path.write_text("s,b,e,w,n\n0,5,10,100,1\n1,5,10,5.5,1\n")
+    trace = read_trace(path, columns=asked)
+    assert trace.jobs.work_s.tolist() == [100.0, 5.5]
+    told = {note.reason: note.count for note in trace.notes}
+    assert told["the run time is not the end less the begin: the run time is taken"] == 1
+    path.write_text("s,w,n,e\n0,0,2,1000\n1,5,1,5\n")
+    found = read_trace(path, columns={"submit_s": "s", "work_s": "w", "nodes": "n", "energy_j": "e"})
+    told = {note.reason: note.count for note in found.notes}
+    assert told["draw_w: from the energy of jobs, over their nodes and run time"] == 1
+
+
+def test_columns_that_are_no_numbers(tmp_path: Path) -> None:
+    """True is no run time; names that differ in case alone are told so."""
+    asked = {"submit_s": "s", "work_s": "w", "nodes": "n"}
+    with pytest.raises(InputError, match="work_s: column must hold numbers or texts, not Boolean"):
+        wl.from_frame({"s": [0, 1], "w": [True, False], "n": [1, 1]}, columns=asked)
+    (tmp_path / "t.csv").write_text("s,W,w,n\n0,5,6,1\n")
+    with pytest.raises(InputError, match="columns W and w differ in their letters' case alone; rename one of them"):
+        read_trace(tmp_path / "t.csv", columns=asked)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wattline.errors import TraceError
+from wattline.errors import InputError, TraceError
 from wattline.formats.jobs import guess_format, read_trace
 from wattline.formats.jobs.krc.read import read_krc
 from wattline.formats.jobs.rrze.read import read_rrze
@@ -182,7 +182,7 @@ def test_a_guess_is_told(tmp_path: Path) -> None:
 
 def test_unknown_format_name(tmp_path: Path) -> None:
     """A format that does not exist is answered with the closest one."""
-    with pytest.raises(Exception, match="unknown trace format 'swff'; did you mean 'swf'"):
+    with pytest.raises(InputError, match="unknown trace format 'swff'; did you mean 'swf'"):
         read_trace(tmp_path / "x", format="swff")
 
 

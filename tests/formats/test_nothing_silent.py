@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from wattline.errors import TraceError
@@ -75,7 +76,7 @@ RAN = "2024-01-01T00:00:00|2024-01-01T00:00:10|100|2|2|COMPLETED"
 def test_clusters_number_their_jobs_themselves(tmp_path: Path) -> None:
     """Job 10 of one cluster and job 10 of another are two jobs; that they share a machine here is said."""
     trace = read_trace(dump(tmp_path, HEADER, f"10|A|{RAN}", f"10|B|{RAN}", f"11|B|{RAN}"))
-    assert trace.jobs.job_id.tolist() == [10, 10, 11]
+    assert trace.jobs.job_id.tolist() == [10, 12, 11]
     reasons = {n.reason: (n.action, n.count) for n in trace.notes}
     assert reasons["of another cluster: all are taken for one machine"] == ("kept", 2)
     assert trace.count("dropped") == 0
@@ -151,3 +152,28 @@ def test_processors_of_a_node_that_change_nothing_are_said(tmp_path: Path) -> No
             ("kept", 1)
         ]
         assert read_trace(path).notes == tuple(n for n in notes if who not in n.reason)
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ('{"epoch_unix_s": 1' + "0" * 400 + "}", "epoch_unix_s': must be seconds since 1970"),
+        ('{"epoch_unix_s": 1e300}', "epoch_unix_s': must be seconds since 1970"),
+        ('{"epoch_unix_s": Infinity}', "epoch_unix_s': must be seconds since 1970"),
+        ('{"epoch_unix_s": "x"}', "epoch_unix_s': must be seconds since 1970"),
+        ('{"suggested_nodes": 1' + "0" * 400 + "}", "suggested_nodes': must be a number of nodes"),
+        ('{"suggested_nodes": true}', "suggested_nodes': must be a number of nodes"),
+        ('{"suggested_nodes": 0}', "suggested_nodes': must be a number of nodes"),
+        ('{"a":' * 3000 + "1" + "}" * 3000, "must be a JSON object"),
+    ],
+)
+def test_what_a_parquet_table_says_of_itself_is_looked_at(about: str, said: str, tmp_path: Path) -> None:
+    """A beginning or a size that no log has, and what is no JSON, is refused in a line."""
+    table = pl.DataFrame({"submit_s": [0.0, 60.0], "work_s": [100.0, 100.0], "nodes": [1, 2]})
+    table.write_parquet(tmp_path / "t.parquet", metadata={"wattline": about})
+    with pytest.raises(TraceError) as caught:
+        read_trace(tmp_path / "t.parquet")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    table.write_parquet(tmp_path / "t.parquet", metadata={"wattline": '{"epoch_unix_s": NaN, "suggested_nodes": null}'})
+    assert len(read_trace(tmp_path / "t.parquet").jobs) == 2

@@ -249,3 +249,17 @@ def test_columns_of_the_wrong_type(tmp_path: Path) -> None:
     pl.DataFrame({"submit_s": [0.0], "work_s": [1.0], "nodes": [1], "user": [0.5]}).write_parquet(path)
     with pytest.raises(TraceError, match="field 'user': column must hold names"):
         read_table(path)
+
+
+def test_a_power_of_zero_was_not_measured(tmp_path: Path) -> None:
+    """A sensor that is off writes 0: the power of such a job is not known, and the reader says so."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("submit_s,work_s,nodes,draw_w,recorded_energy_j\n0,60,1,0,0\n1,60,1,200,12000\n")
+    trace = read_table(path)
+    assert np.isnan(trace.jobs.draw_w[0])
+    assert trace.jobs.draw_w[1] == 200.0
+    assert np.isnan(trace.jobs.recorded_energy_j[0])
+    assert {note.reason: note.count for note in trace.notes} == {
+        "draw_w is 0: not measured, taken as unknown": 1,
+        "recorded_energy_j is 0: not measured, taken as unknown": 1,
+    }

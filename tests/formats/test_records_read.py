@@ -15,6 +15,7 @@ from wattline.formats.series import repeats
 from wattline.formats.series.records import read_records
 from wattline.formats.series.repeats import repeated
 from wattline.formats.series.signals import read_signal
+from wattline.formats.series.still import held
 from wattline.model.regulation import Record, Signal
 
 HOUR_S, DAY_S = 3600.0, 86400.0
@@ -237,9 +238,9 @@ def test_days_that_share_a_midnight_are_two(tmp_path: Path) -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 1000), st.integers(0, 600), st.integers(200, 600))
 def test_repeats_agree_with_a_search(seed: int, shift: int, count: int) -> None:
-    """A series of which 80 % stand in another is found wherever they begin; one of which 20 % do is not."""
+    """A series of which 80 % or 40 % stand in another is found wherever they begin; one of which 10 % do is not."""
     base, other = noise(seed, 1200), noise(seed + 5000, 1200)
-    for share, found in ((0.8, True), (0.2, False)):
+    for share, found in ((0.8, True), (0.4, True), (0.1, False)):
         own = other[:count].copy()
         own[: int(share * count)] = base[shift : shift + int(share * count)]
         assert (repeated([noise(seed + 9000, 700), base, own]) is not None) == found
@@ -263,3 +264,48 @@ def test_recorded_regd_days(data_dir: Path) -> None:
     assert [(n.action, n.count) for n in found.notes] == [("repaired", 4602), ("kept", 11)]
     evenings = read_records(data_dir / "regulation/pjm_rega_2017-08-01_02_16h-24h_2s_raw.csv.gz")
     assert [record.name[-10:] for record in evenings.records] == ["2017-08-01", "2017-08-02"]
+
+
+def test_held_values_are_missing_signal(tmp_path: Path) -> None:
+    """Half a day that somebody filled with the last value is as little evidence as half a day that is not there."""
+    values = noise(5, 17280)
+    filled = values.copy()
+    filled[3600:10800] = filled[3599]
+    found = read_records(
+        [write(tmp_path / "day.csv", filled, step=5), write(tmp_path / "b.csv", noise(6, 17280), step=5)]
+    )
+    assert [len(record.usable_hours()) for record in found.records] == [14, 24]
+    assert found.records[0].gaps == ((18000.0, 54000.0),)
+    assert any("stands still" in note.reason and note.count == 1 and "5 h" in note.example for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("level", "times", "missing"), [(1.0, 1, 0), (-1.0, 1, 0), (0.0, 1, 1), (0.0, 2, 2), (0.0, 3, 0), (0.98, 4, 0)]
+)
+def test_a_signal_may_rest_at_its_levels(level: float, times: int, missing: int) -> None:
+    """At its ends, and wherever it comes back to, a signal stands still of itself."""
+    values = noise(7, 5000)
+    for k in range(times):
+        values[500 + 1000 * k : 600 + 1000 * k] = level
+    assert len(held(values, 2.0, 60.0)) == missing
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.2, 0.5, 1.0]), st.integers(1, 40)), min_size=1, max_size=12))
+def test_held_stretches_agree_with_a_plain_loop(runs: list[tuple[float, int]]) -> None:
+    """Value by value: who rests, where, and how often."""
+    values = np.array([value for value, count in runs for _ in range(count)])
+    rests: list[tuple[float, int, int]] = []
+    begin = 0
+    for i in range(1, values.size + 1):
+        if i == values.size or values[i] != values[begin]:
+            if i - begin - 1 >= 15:
+                rests.append((float(values[begin]), begin, i))
+            begin = i
+    often = [value for value, _, _ in rests]
+    expected = [
+        ((a + 1) * 3.0, b * 3.0)
+        for value, a, b in rests
+        if abs(value) < 1.0 and often.count(value) < 3 and (b - a - 1) * 3.0 > 60.0 and np.unique(values).size > 1
+    ]
+    assert held(values, 3.0, 60.0) == expected

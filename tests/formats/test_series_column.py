@@ -118,12 +118,12 @@ def test_the_mean_is_taken_from_the_values(tmp_path: Path) -> None:
         (
             [[1.0], [2.0, -3.5], None],
             STEP,
-            "t.parquet:2: field 'series_w': every value must be a power of 0 to 1e+09 W a node (got '-3.5')",
+            "t.parquet:2: field 'series_w': every value must be a power of 0 to 1,000,000,000 W a node (got '-3.5')",
         ),
         (
             [None, [], [1.0, math.nan]],
             STEP,
-            "t.parquet:3: field 'series_w': every value must be a power of 0 to 1e+09 W a node (got 'nan')",
+            "t.parquet:3: field 'series_w': every value must be a power of 0 to 1,000,000,000 W a node (got 'nan')",
         ),
         ([[math.inf], None, None], STEP, "t.parquet:1: field 'series_w': every value"),
         ([[1.0, None], None, None], STEP, "(got 'null')"),

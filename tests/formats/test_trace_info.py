@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from wattline.errors import TraceError
 from wattline.formats.jobs.info import trace_info
 from wattline.model.jobs import JobTable
 from wattline.reading.notes import Finding, Note, Trace, quote, settle
@@ -57,5 +58,5 @@ def test_quotations_are_short_and_printable() -> None:
 def test_strict_names_the_earliest_line() -> None:
     """Of several findings strict reading reports the one that stands first in the file."""
     findings = [Finding("dropped", "late", 1, 9, "a", 1, "t"), Finding("repaired", "early", 2, 3, "b", 2, "t")]
-    with pytest.raises(Exception, match=r"f:3: field 'b': early \(got 2\); without strict reading, 2 such records"):
+    with pytest.raises(TraceError, match=r"f:3: field 'b': early \(got 2\); without strict reading, 2 such records"):
         settle("f", findings, strict=True)

@@ -201,7 +201,7 @@ def _cost_of_the_fifth_day(law: RrzeLike) -> float:
         ({"load": math.nan}, "meggie-like: load must be positive and finite"),
         ({"nodes": 63}, "meggie-like: its jobs need up to 64 nodes, got a machine of 63"),
         ({"first_weekday": 7}, "must be 0 .Monday. to 6, got 7"),
-        ({"days": 1e-6}, "no job arrives in 1e-06 days"),
+        ({"days": 1e-6}, "no job arrives in 0.000001 days"),
         ({"seed": -1}, "a seed is a whole number from 0 to .*, got -1"),
         ({"population": 2**70}, "meggie-like: populations count from 0 to"),
     ],

@@ -236,7 +236,7 @@ def test_the_machine_is_busy_and_jobs_wait_for_hours(year: Trace) -> None:
         ({"full_machine": 1.0}, r"mira-like: the share of full-machine jobs must be in \[0, 1\), got 1"),
         ({"full_machine": math.nan}, "mira-like: the share of full-machine jobs"),
         ({"nodes": 48 * 1024 - 1}, "mira-like: its jobs need up to 49152 nodes, got a machine of 49151"),
-        ({"days": 1e-6}, "no job arrives in 1e-06 days"),
+        ({"days": 1e-6}, "no job arrives in 0.000001 days"),
         ({"days": 1e9}, "drawing .* jobs"),
         ({"seed": -1}, "a seed is a whole number from 0 to .*, got -1"),
         ({"population": 2**70}, "mira-like: populations count from 0 to"),

@@ -192,7 +192,7 @@ def test_wrong_parameters_are_named(make: object, said: str) -> None:
 
 def test_a_million_lublin_jobs_are_quick() -> None:
     """A million jobs take seconds, not minutes (the bound is loose; the benchmark measures)."""
-    began = time.perf_counter()
+    began = time.process_time()
     trace = generate(Lublin(nodes=1024, jobs=1_000_000, load=0.9))
     assert len(trace.jobs) == 1_000_000
-    assert time.perf_counter() - began < 10.0
+    assert time.process_time() - began < 10.0

@@ -132,26 +132,16 @@ def journal(folder: Path, work: Work, energy_j: np.ndarray[Any, Any]) -> Path:
 def slow_join(
     work: Work, samples: Samples, split: Any, *, hold_s: float, injected: Injected | None = None
 ) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], float]]:
-    """Return energy and node-seconds by (job, step), looking at every instant between two changes by itself."""
-    spans = work.placed_for(samples.by)
+    """Return energy and node-seconds by (job, step), looking at every instant between two changes of a sensor by
+    itself.
+    """
     coverage = work.coverage(samples.by)
-    held_by = _holders(spans, coverage)
-    known = _known(samples, injected, held_by, hold_s / 1.5)
-    changes: set[float] = {0.0}
-    for times, _ in known.values():
-        changes.update(times)
-        changes.update(t + hold_s for t in times)
-    for row in range(spans.job.size):
-        begin_s, end_s, offset_s = (float(x[row]) for x in (spans.begin_s, spans.end_s, spans.offset_s))
-        changes.update((begin_s, end_s))
-        steps = np.arange(np.ceil(offset_s / split.step_s), np.ceil((offset_s + end_s - begin_s) / split.step_s))
-        changes.update((begin_s + steps * split.step_s - offset_s).tolist())
-    ticks = sorted(changes)
+    held_by = _holders(work.placed_for(samples.by), coverage)
     energy: dict[tuple[int, int], float] = defaultdict(float)
     node_s: dict[tuple[int, int], float] = defaultdict(float)
-    for a, b in pairwise(ticks):
-        middle = (a + b) / 2
-        for sensor, (times, powers) in known.items():
+    for sensor, (times, powers) in _known(samples, injected, held_by, hold_s / 1.5).items():
+        for a, b in pairwise(_changes(times, held_by[sensor], hold_s, split.step_s)):
+            middle = (a + b) / 2
             at = bisect_right(times, middle) - 1
             if at < 0 or powers[at] is None or middle >= times[at] + hold_s:
                 continue
@@ -166,6 +156,16 @@ def slow_join(
                 energy[key] += net * nodes / held * (b - a)
                 node_s[key] += nodes * (b - a)
     return energy, node_s
+
+
+def _changes(times: list[float], holders: Any, hold_s: float, step_s: float) -> list[float]:
+    """Return when something changes for a sensor: a sample comes or has been held, a job comes, goes or steps."""
+    changes: set[float] = {0.0, *times, *(t + hold_s for t in times)}
+    for *_, begin_s, end_s, offset_s in holders:
+        changes.update((begin_s, end_s))
+        steps = np.arange(np.ceil(offset_s / step_s), np.ceil((offset_s + end_s - begin_s) / step_s))
+        changes.update((begin_s + steps * step_s - offset_s).tolist())
+    return sorted(changes)
 
 
 def _holders(spans: Any, coverage: Any) -> dict[int, list[tuple[int, int, int, float, float, float]]]:

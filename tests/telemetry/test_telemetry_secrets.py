@@ -136,13 +136,10 @@ def test_a_name_is_an_identifier_or_a_parameter(monkeypatch: pytest.MonkeyPatch)
     assert [text for text, _ in asked if "it's" in text] == [f"SELECT * FROM {quoted(name)} LIMIT 0"]  # noqa: S608
 
 
-def test_a_database_of_odd_names_on_a_server() -> None:
+def test_a_database_of_odd_names_on_a_server(postgres: str) -> None:
     """PostgreSQL's tables and columns of any name are read, and it says about how many rows there are."""
-    server = os.environ.get("WATTLINE_POSTGRES")
-    if not server:
-        pytest.skip("needs a PostgreSQL server: set WATTLINE_POSTGRES to its connection string")
     table, power = f"""wattline'{os.getpid()}."x""", """po"w.e'r"""
-    made = telemetry_sql.SqlSource(server, query="SELECT 1 AS one")
+    made = telemetry_sql.SqlSource(postgres, query="SELECT 1 AS one")
     with made._connected() as connection:
         for text in (
             f"CREATE TABLE {quoted(table)} (node text, time_s float8, {quoted(power)} float8)",
@@ -151,7 +148,7 @@ def test_a_database_of_odd_names_on_a_server() -> None:
         ):
             telemetry_sql._execute(connection, text)
     try:
-        opened = open_source(server, table=table)
+        opened = open_source(postgres, table=table)
         assert opened.rows == 40
         assert check(opened, Wanted(power=(power,))).facts()["good"] == 40
     finally:

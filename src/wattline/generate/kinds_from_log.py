@@ -24,6 +24,7 @@ from wattline.generate.kinds_power import Profile, fit_profile
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.reading.notes import Note, Trace, quote
+from wattline.units import in_full
 
 Labels = npt.NDArray[np.str_]
 Mask = npt.NDArray[np.bool_]
@@ -60,11 +61,11 @@ class KindRules:
         if self.least < 1:
             raise InputError(f"kinds: the least number of jobs of a kind must be at least 1, got {self.least}")
         if not self.limit > 0:
-            raise InputError(f"kinds: the limit of the QoS degradation must be above 0, got {self.limit:g}")
+            raise InputError(f"kinds: the limit of the QoS degradation must be above 0, got {in_full(self.limit)}")
         if not 0 < self.share <= 1:
-            raise InputError(f"kinds: the share of jobs beyond the limit must be in (0, 1], got {self.share:g}")
+            raise InputError(f"kinds: the share of jobs beyond the limit must be in (0, 1], got {in_full(self.share)}")
         if not 0 <= self.trim < 0.5:
-            raise InputError(f"kinds: the share left out at each end must be in [0, 0.5), got {self.trim:g}")
+            raise InputError(f"kinds: the share left out at each end must be in [0, 0.5), got {in_full(self.trim)}")
         if self.power not in ("observed", "model"):
             raise InputError(f"kinds: power must be observed or model, got {self.power!r}")
 
@@ -174,8 +175,8 @@ def _window(jobs: JobTable, rules: KindRules) -> tuple[float, float]:
     from_s, until_s = rules.from_s, jobs.span_s if rules.until_s is None else rules.until_s
     if not 0 <= from_s < until_s:
         raise InputError(
-            f"kinds: no arrival rates can be taken from {from_s:g} s to {until_s:g} s after the first submission"
-            + (" (all jobs come at once)" if not jobs.span_s else "")
+            f"kinds: no arrival rates can be taken from {in_full(from_s)} s to {in_full(until_s)} s after the "
+            "first submission" + (" (all jobs come at once)" if not jobs.span_s else "")
         )
     return first_s + from_s, first_s + until_s
 
@@ -222,7 +223,7 @@ def _rows(
     length_s = window[1] - window[0]
     unseen = np.ones(len(profiles), dtype=np.bool_)
     unseen[jobs.kind[inside]] = False
-    told = f"kind of job that did not come in the time that rates are taken from: {UNSEEN:g} arrivals assumed"
+    told = f"kind of job that did not come in the time that rates are taken from: {in_full(UNSEEN)} arrivals assumed"
     _note(notes, "kept", told, unseen[jobs.kind], jobs)
     for k, (mine, profile) in enumerate(zip(groups, profiles, strict=True)):
         nodes = max(1, round(float(jobs.nodes[mine].mean())))

@@ -39,7 +39,7 @@ from wattline.model.jobs import JobTable
 from wattline.reading.notes import Note, Trace
 from wattline.reading.rows import Mask
 from wattline.reading.series_column import mean_over_run
-from wattline.units import DAY_S
+from wattline.units import DAY_S, in_full
 
 JOBS_A_YEAR, TESTS = 24_565, 1.015
 """Jobs of the published year; so many more are drawn that as many are left when projects begin with one."""
@@ -105,7 +105,7 @@ class MiraLike:
         check_positive(f"{self.name}: load", self.load)
         if not 0 <= self.full_machine < 1:
             raise InputError(
-                f"{self.name}: the share of full-machine jobs must be in [0, 1), got {self.full_machine:g}"
+                f"{self.name}: the share of full-machine jobs must be in [0, 1), got {in_full(self.full_machine)}"
             )
         if self.nodes is not None and self.nodes < NODES:
             raise InputError(f"{self.name}: its jobs need up to {NODES} nodes, got a machine of {self.nodes}")
@@ -137,7 +137,7 @@ def generate_mira(law: MiraLike) -> Trace:
     projects = draw_projects(_philox(law.population, _PROJECTS_KEY), law.days)
     drawn = _draw(law, random, projects, jobs_per_s)
     if not drawn.submit_s.size:
-        raise InputError(f"{law.name}: no job arrives in {law.days:g} days")
+        raise InputError(f"{law.name}: no job arrives in {in_full(law.days)} days")
     typical = np.sqrt(1.0 - WITHIN) * projects.key_score[drawn.key]
     score = typical + np.sqrt(WITHIN) * random.standard_normal(typical.size)
     scores = (drawn.size, typical, score, projects.key_margin[drawn.key])
@@ -163,10 +163,10 @@ def generate_mira(law: MiraLike) -> Trace:
         "Generator": law.name,
         "Seed": str(law.seed),
         "Population": str(law.population),
-        "Days": f"{law.days:g}",
-        "Load": f"{law.load:g}",
-        "FullMachine": f"{law.full_machine:g}",
-        "Stretch": f"{stretch:.3g}",
+        "Days": f"{in_full(law.days)}",
+        "Load": f"{in_full(law.load)}",
+        "FullMachine": f"{in_full(law.full_machine)}",
+        "Stretch": f"{in_full(stretch, 3)}",
     }
     return Trace(
         jobs, _missed(law, load, work_s.size), f"generated: {law.name}, seed {law.seed}", header, law.nodes or NODES
@@ -176,7 +176,14 @@ def generate_mira(law: MiraLike) -> Trace:
 def _missed(law: MiraLike, load: float, jobs: int) -> tuple[Note, ...]:
     if abs(load - law.load) <= LOAD_SLACK * law.load:
         return ()
-    return (Note("kept", f"offers load {load:.3g}, not {law.load:g}: run times cannot be stretched so far", jobs, ""),)
+    return (
+        Note(
+            "kept",
+            f"offers load {in_full(load, 3)}, not {in_full(law.load)}: run times cannot be stretched so far",
+            jobs,
+            "",
+        ),
+    )
 
 
 def _philox(number: int, key: int) -> np.random.Generator:

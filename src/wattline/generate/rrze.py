@@ -30,7 +30,7 @@ from wattline.generate.laws import SEEDS, Requests, check_positive, require_jobs
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.reading.notes import Trace
-from wattline.units import DAY_S
+from wattline.units import DAY_S, in_full
 
 IDLE_W = 31.0
 LONGEST_S, SHORTEST_S = 24 * 3600.0, 300.0
@@ -158,7 +158,7 @@ def generate_rrze(law: RrzeLike) -> Trace:
     work_s = np.concatenate([work for _, work in drawn])
     kind = np.repeat(np.arange(len(members)), [work.size for _, work in drawn])
     if not kind.size:
-        raise InputError(f"{law.name}: no job arrives in {law.days:g} days")
+        raise InputError(f"{law.name}: no job arrives in {in_full(law.days)} days")
     columns: dict[str, Any] = {
         name: np.array([getattr(m.kind, name) for m in members])[kind]
         for name in ("nodes", "draw_w", "floor_w", "stretch")

@@ -44,9 +44,17 @@ _TWO = re.compile(r"(\d{1,6}):(\d{2}(?:\.\d+)?)")
 _ISO_SPAN = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 _WORD = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z]+)")
 _TIME_WORDS = TIME_UNITS | {
-    "us": 1e-6, "ns": 1e-9, "secs": 1.0, "second": 1.0, "seconds": 1.0, "mins": 60.0, "minute": 60.0, "minutes": 60.0,
-    "hr": 3600.0, "hrs": 3600.0,
-}  # fmt: skip
+    "us": 1e-6,
+    "ns": 1e-9,
+    "secs": 1.0,
+    "second": 1.0,
+    "seconds": 1.0,
+    "mins": 60.0,
+    "minute": 60.0,
+    "minutes": 60.0,
+    "hr": 3600.0,
+    "hrs": 3600.0,
+}
 
 
 class Taken:
@@ -92,7 +100,7 @@ class Amounts(Taken):
                 self.asks(0, series.dtype, f"it says its unit itself: leave :{self.unit} out")
             return _micros(series), np.zeros(series.len(), dtype=np.bool_)
         if series.dtype != pl.String:
-            if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
+            if not (series.dtype.is_numeric() or series.dtype == pl.Null):
                 raise InputError(f"column must hold numbers or texts, not {series.dtype}"[:200])
             return _floats(series) * self._factor, np.zeros(series.len(), dtype=np.bool_)
         texts = _texts(series)

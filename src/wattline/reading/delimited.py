@@ -244,14 +244,17 @@ def _header_names(path: Path | str, header: bytes, separator: str) -> list[str]:
     """Return the lower-case names of the columns; an unnamed last one (``sacct --parsable``) is called so."""
     if len(header) > _MAX_HEADER_CHARS:
         raise TraceError.at(path, f"the header line has {len(header)} characters", line=1, hint="is it a table at all?")
-    names = [name.strip().strip('"').lower() for name in header.decode("utf-8").split(separator)]
-    names = [name or f"(unnamed {i})" for i, name in enumerate(names, start=1)]
+    written = [name.strip().strip('"') for name in header.decode("utf-8").split(separator)]
+    names = [name.lower() or f"(unnamed {i})" for i, name in enumerate(written, start=1)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None and twice[:1].isdigit():
         hint = "is it a dump without its header line (sacct -n, --noheader)?"
         raise TraceError.at(path, "looks like data, expected the names of columns", line=1, field=twice, hint=hint)
     if twice is not None:
-        raise TraceError.at(path, "column is named twice in the header line", line=1, field=twice)
+        same = {name for name in written if name.lower() == twice}
+        told = "column is named twice in the header line"
+        told = told if len(same) == 1 else f"columns {' and '.join(sorted(same))} differ in their letters' case alone"
+        raise TraceError.at(path, told, line=1, field=twice, hint="rename one of them" if len(same) > 1 else "")
     return names
 
 

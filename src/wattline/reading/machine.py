@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wattline.arrays import Floats
+from wattline.units import in_full
 
 Unit = Literal["node", "processor"]
 
@@ -131,7 +132,7 @@ def _is_absent(text: str) -> bool:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return f"{in_full(100 * share, 3)} %"
 
 
 def _whole(header: Mapping[str, str], key: str) -> int | None:

@@ -24,6 +24,9 @@ MAX_WHOLE = 2.0**53
 class Rows:
     """A frame being turned into arrays; rows are known by line (text) or by number from 1 (Parquet)."""
 
+    truths = True
+    """Whether a column of truth values may stand for numbers, 0 and 1."""
+
     def __init__(self, path: Path | str, frame: pl.DataFrame | None, lines: npt.NDArray[Any]) -> None:
         self.path, self.lines = path, lines
         self._frame = frame
@@ -105,6 +108,8 @@ class Rows:
         series = self.frame[name]
         if is_category(series.dtype):
             series = series.cast(pl.String)
+        if series.dtype == pl.Boolean and not self.truths:
+            raise TraceError.at(self.path, "column must hold numbers, not truth values", field=name)
         if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null, pl.String)):
             raise TraceError.at(self.path, f"column must hold numbers, not {series.dtype}"[:200], field=name)
         given = series.cast(pl.Float64, strict=False).to_numpy().astype(np.float64, copy=False)

@@ -14,6 +14,7 @@ from wattline.arrays import Floats
 from wattline.errors import TraceError
 from wattline.model.jobs import MOST_W
 from wattline.model.series import PowerSeries
+from wattline.units import in_full
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,7 +84,7 @@ def split_series(
     if wrong.any():
         at = int(np.argmax(wrong))
         row = int(np.searchsorted(first, at, side="right"))
-        told = f"every value must be a power of 0 to {MOST_W:g} W a node"
+        told = f"every value must be a power of 0 to {in_full(MOST_W)} W a node"
         raise TraceError.at(path, told, line=row, field=COLUMN, value=_shown(values[at]))
     if not watts.size and STEP_KEY not in about:
         return frame.drop(COLUMN), None

@@ -12,6 +12,7 @@ from wattline.model.series import PowerSeries
 from wattline.reading.notes import Note
 from wattline.telemetry.join import Ended
 from wattline.telemetry.nodes.placed import Placed
+from wattline.units import in_full
 
 
 class Profiles:
@@ -88,18 +89,22 @@ class Profiles:
         low = (self.coverage < self.least) | (self.coverage == 0)
         if low.any():
             worst = int(np.flatnonzero(low)[np.argmin(self.coverage[low])])
-            reason = f"power known for less than {100 * self.least:g} % of the run: no series"
+            reason = f"power known for less than {in_full(100 * self.least)} % of the run: no series"
             example = f"job {self.jobs.job_id[worst]}: {100 * self.coverage[worst]:.1f} %"
             found.append(Note("kept", reason, int(low.sum()), example))
         if self.filled:
             reason = (
-                f"steps of {self.step_s:g} s without a sample: the power before (at the beginning: after) stands in"
+                f"steps of {in_full(self.step_s)} s without a sample: the power before (at the beginning: "
+                "after) stands in"
             )
             found.append(Note("kept", reason, self.filled, f"of {self.steps:,} steps"))
         low = np.isfinite(self.draw_w) & (self.jobs.floor_w > self.draw_w)
         if low.any():
             row = int(np.argmax(low))
-            example = f"job {self.jobs.job_id[row]}: {self.jobs.floor_w[row]:.4g} W, measured {self.draw_w[row]:.4g} W"
+            example = (
+                f"job {self.jobs.job_id[row]}: {in_full(self.jobs.floor_w[row], 4)} W, measured "
+                f"{in_full(self.draw_w[row], 4)} W"
+            )
             found.append(
                 Note(
                     "repaired",

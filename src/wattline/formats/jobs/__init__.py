@@ -79,10 +79,11 @@ def read_trace(
         format = TABLE  # noqa: A001  (the word users type)
     if format is not None:
         known = find_format(format) if isinstance(format, str) else format
-        return with_twins(_of_zone(known.read(path, options), zone))
+        return apart(_of_zone(known.read(path, options), zone), path, strict=strict)
     name, raw = _guess(path)
     try:
-        return with_twins(_of_zone(find_format(name).read(path, replace(options, raw=raw)), zone))
+        found = find_format(name).read(path, replace(options, raw=raw))
+        return apart(_of_zone(found, zone), path, strict=strict)
     except TraceError as problem:
         raise TraceError(f"{problem}; taken for {name} by its content").about(
             problem.file, problem.line, problem.field, problem.value
@@ -143,21 +144,29 @@ def _of_zone(trace: Trace, zone: str | None) -> Trace:
     return replace(trace, notes=(*trace.notes, note))
 
 
-def with_twins(trace: Trace) -> Trace:
-    """Mention job numbers that several jobs have: in the journal only their order tells these apart."""
+def apart(trace: Trace, path: Path | str = "", *, strict: bool = False) -> Trace:
+    """Give jobs whose number another has a number of their own: tables of a journal know jobs by their numbers.
+
+    The first of them keeps it; the others have numbers above all of the log, or unused ones where none are above.
+    """
     import numpy as np
 
-    from wattline.reading.notes import Note
+    from wattline.reading.notes import Finding, settle
+    from wattline.reading.rows import MAX_WHOLE
 
     numbers = trace.jobs.job_id
     ordered = np.sort(numbers)
-    again = ordered[1:][ordered[1:] == ordered[:-1]]
-    if not again.size:
+    if not (ordered[1:] == ordered[:-1]).any():
         return trace
-    note = Note(
-        "kept",
-        "another job has the same number: the journal's tables cannot tell them apart",
-        int(again.size),
-        f"job {again[0]}",
-    )
-    return replace(trace, notes=(*trace.notes, note))
+    again = np.ones(numbers.size, dtype=bool)
+    again[np.unique(numbers, return_index=True)[1]] = False
+    count, first = int(again.sum()), int(numbers[again][0])
+    free = np.arange(ordered[-1] + 1, ordered[-1] + 1 + count)
+    if free[-1] >= MAX_WHOLE:  # which readers refuse
+        free = np.setdiff1d(np.arange(1, 2 * numbers.size), numbers)[:count]
+    reason = f"another job has the same number: it is given one of its own, from {free[0]} on"
+    found = Finding("repaired", reason, count, None, "job_id", first, f"job {first}")
+    renumbered = numbers.copy()
+    renumbered[again] = free
+    told = settle(path, [found], strict=strict)
+    return replace(trace, jobs=trace.jobs.with_columns(job_id=renumbered), notes=(*trace.notes, *told))

@@ -30,7 +30,7 @@ from wattline.formats.series.columns import Rows, Series, find_columns, is_clock
 from wattline.market.held import Held
 from wattline.reading.calendar import local_to_unix, unix_to_local
 from wattline.reading.notes import Note, listed, plural, settle
-from wattline.units import DAY_S
+from wattline.units import DAY_S, in_full
 
 if TYPE_CHECKING:
     import polars as pl
@@ -241,7 +241,7 @@ def _values(rows: Rows, told: Reading, least: float) -> Floats:
     low = np.flatnonzero(value < least)
     rows.note("dropped", f"must not be below {least:g}", low, rows.column, refuse=True)
     high = np.flatnonzero(np.abs(value) > MOST)
-    rows.note("dropped", f"must not be beyond {MOST:g}", high, rows.column, refuse=True)
+    rows.note("dropped", f"must not be beyond {in_full(MOST)}", high, rows.column, refuse=True)
     missing = np.flatnonzero(np.isnan(value))
     if told.gaps == "refuse":
         rows.note("repaired", "is not a number", missing, rows.column, refuse=True)

@@ -1,9 +1,9 @@
 """Recorded days of a regulation signal from files: one file is one record, a long file is cut into days.
 
 A set of records is evidence about days to come only if its days are different ones of one signal. So records of
-different steps, days that overlap or are in the set twice, and records shorter than an hour are refused, each in one
-line. Hours in which the signal was missing for more than a minute are counted: the reader holds the last value there,
-which is no signal.
+different steps, days that overlap or are in the set twice, as they are or nearly so, and records shorter than an hour
+are refused, each in one line. Hours in which the signal was missing for more than a minute are counted: the reader
+holds the last value there, or somebody did before, which is no signal.
 
 Days are cut at midnight UTC where the file tells dates, else every 24 h from its beginning.
 """
@@ -22,9 +22,11 @@ import numpy as np
 
 from wattline.arrays import Floats
 from wattline.errors import InputError, TraceError
+from wattline.formats.series.alike import nearly_repeated
 from wattline.formats.series.columns import date_of
 from wattline.formats.series.repeats import repeated
 from wattline.formats.series.signals import SignalTrace, read_days
+from wattline.formats.series.still import held
 from wattline.market.signal_law import Law, law_of, pooled, strangers
 from wattline.model.regulation import Record, Signal
 from wattline.reading.notes import Note, plural
@@ -147,7 +149,7 @@ def _days(trace: SignalTrace, name: str, notes: list[Note]) -> Iterator[tuple[Re
         cuts = [0, *(int(k) for k in inner if 0 < k < size), size]
         how = "at midnight UTC" if dated else "every 24 h from its beginning"
         notes.append(Note("kept", f"longer than {LONGEST_S / HOUR_S:g} h: cut into days, {how}", 1, trace.source))
-    gaps = trace.gaps[np.diff(trace.gaps, axis=1)[:, 0] > GAP_S * (1 + 1e-9)] - signal.start_s
+    gaps = _gaps(trace, notes)
     for day, (begin, end) in enumerate(pairwise(cuts), start=1):
         part = Signal(0.0, signal.step_s, signal.values[begin:end])
         unix_s = trace.epoch_unix_s + begin * signal.step_s
@@ -157,6 +159,23 @@ def _days(trace: SignalTrace, name: str, notes: list[Note]) -> Iterator[tuple[Re
             notes.append(Note("dropped", "what is left of a long file is shorter than an hour", 1, example))
             continue
         yield Record(own, part, _within(gaps, begin * signal.step_s, part.end_s), unix_s), trace
+
+
+def _gaps(trace: SignalTrace, notes: list[Note]) -> Floats:
+    """Return when signal is missing for more than a minute, from its beginning on: rows are, or a value is held."""
+    signal = trace.signal
+    absent = trace.gaps[np.diff(trace.gaps, axis=1)[:, 0] > GAP_S * (1 + 1e-9)] - signal.start_s
+    still = [
+        (begin_s, end_s)
+        for begin_s, end_s in held(signal.values, signal.step_s, GAP_S)
+        if not ((absent[:, 0] < end_s) & (absent[:, 1] > begin_s)).any()
+    ]
+    if still:
+        begin_s, end_s = still[0]
+        where = f"{trace.source}: from {show_duration(begin_s)} on for {show_duration(end_s - begin_s)}"
+        reason = "the signal stands still for more than a minute at a value at which it does not rest: taken as missing"
+        notes.append(Note("kept", reason, len(still), where))
+    return np.concatenate([absent, np.array(still, dtype=np.float64).reshape(-1, 2)])
 
 
 def _within(gaps: Floats, begin_s: float, length_s: float) -> tuple[tuple[float, float], ...]:
@@ -184,12 +203,15 @@ def _refuse_overlaps(found: Sequence[tuple[Record, SignalTrace]]) -> None:
 
 
 def _refuse_repeats(found: Sequence[tuple[Record, SignalTrace]]) -> None:
-    """Refuse a record most of whose values stand in another one, from whatever time on."""
-    same = repeated([record.signal.values for record, _ in found])
+    """Refuse a record that holds values of another one, or is nearly a copy of one, from whatever time on."""
+    series = [record.signal.values for record, _ in found]
+    same, how = repeated(series), "of its values are the same, one after another"
+    if same is None:
+        same, how = nearly_repeated(series, found[0][0].signal.step_s), "of it goes up and down as pieces of that do"
     if same is None:
         return
     (first, _), (record, trace) = found[same.first], found[same.other]
-    told = f"{record.name!r} repeats {first.name!r}: {same.share:.0%} of its values are the same, one after another"
+    told = f"{record.name!r} repeats {first.name!r}: {same.share:.0%} {how}"
     raise TraceError.at(trace.source, told, field=trace.column, hint="one day is one record: leave one of them out")
 
 

@@ -1,8 +1,8 @@
 """Series that stand in each other: found by their values alone, from whatever time on, without comparing every pair.
 
 Every stretch of 32 values that moves is turned into a number by its values. Of very many, one in some is kept, and
-which one depends on the number itself: a copy that begins elsewhere keeps the same ones. Two series that share most of
-what is kept are one and the same.
+which one depends on the number itself: a copy that begins elsewhere keeps the same ones. Two series that share more
+than a little of what is kept are no two days.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ MOST = 1 << 21
 LEAST = 8
 """Stretches that two series must have before they are compared; of others all values must be the same."""
 
+SHARE = 0.1
+"""Two series are copies if more of the stretches of the shorter one than this stand in the other."""
+
 Prints = npt.NDArray[np.uint64]
 
 
@@ -35,7 +38,7 @@ class Repeat:
 
 
 def repeated(series: Sequence[Floats]) -> Repeat | None:
-    """Return the first two series of which more than half of one stands in the other, None if there are none."""
+    """Return the first two series of which a part of one stands in the other, None if there are none."""
     part = 1 + sum(values.size for values in series) // MOST
     prints = [_prints(values, part) for values in series]
     sizes = np.array([own.size for own in prints], dtype=np.int64)
@@ -50,7 +53,7 @@ def repeated(series: Sequence[Floats]) -> Repeat | None:
         pairs, counts = np.unique(shared, axis=0, return_counts=True)
         for (one, other), count in zip(pairs.tolist(), counts.tolist(), strict=True):
             least = int(min(sizes[one], sizes[other]))
-            if least >= LEAST and 2 * count > least:
+            if least >= LEAST and count > SHARE * least:
                 return Repeat(one, other, count / least)
     seen: dict[bytes, int] = {}
     for k, values in enumerate(series):

@@ -32,6 +32,7 @@ from wattline.market.tracking import require
 from wattline.model.regulation import Signal
 from wattline.reading.long_rows import AT_ONCE, distances, is_run, rows_of
 from wattline.reading.notes import Note, listed, plural, settle
+from wattline.units import in_full
 
 __all__ = ["Repairs", "SignalTrace", "read_days", "read_signal", "read_signals", "require"]
 
@@ -203,7 +204,7 @@ def _values(rows: Rows, scale: float, repairs: Repairs) -> Floats:
         median = float(np.median(np.abs(value[~np.isnan(value)])))
         if median > 1.0 + _ROUNDING:
             hint = "a regulation signal stays within [-1, 1]: is it in per cent?"
-            problem = f"half of all values are beyond {median:.4g}"
+            problem = f"half of all values are beyond {in_full(median, 4)}"
             raise TraceError.at(rows.series.path, problem, field=rows.column, hint=hint)
     if value.size > 2 * (value.size - missing) > 0:
         problem = f"more values are missing ({missing}) than there are"
@@ -259,7 +260,10 @@ def _on_grid(rows: Rows, at: Floats, value: Floats, step_s: float, repairs: Repa
     place = np.round(exact)
     off = np.flatnonzero(np.abs(exact - place) > _OFF_GRID)
     rows.note(
-        "repaired", f"time is not on the grid of {step_s:g} s: moved to the nearest step", rows.row[off], rows.time
+        "repaired",
+        f"time is not on the grid of {in_full(step_s)} s: moved to the nearest step",
+        rows.row[off],
+        rows.time,
     )
     del exact
     apart = np.diff(place)
@@ -267,14 +271,14 @@ def _on_grid(rows: Rows, at: Floats, value: Floats, step_s: float, repairs: Repa
     merged = np.flatnonzero((apart == 0) & (np.diff(at) > 0))
     if 2 * merged.size > last.size:
         line = int(rows.series.lines[rows.row[merged[0]]])
-        problem = f"{merged.size} of {last.size} values fall onto the step of {step_s:g} s of another"
+        problem = f"{merged.size} of {last.size} values fall onto the step of {in_full(step_s)} s of another"
         raise TraceError.at(rows.series.path, problem, line=line, field=rows.time, hint="is the step right?")
     rows.note("dropped", "time is repeated: the last value holds", rows.row[np.flatnonzero(~last)], rows.time)
     gaps = np.flatnonzero(apart > 1)
     missing = float((apart[gaps] - 1).sum())
     if missing > place.size:
         line = int(rows.series.lines[rows.row[gaps[np.argmax(apart[gaps])]]])
-        problem = f"more steps of {step_s:g} s are missing ({missing:.0f}) than there are"
+        problem = f"more steps of {in_full(step_s)} s are missing ({missing:.0f}) than there are"
         raise TraceError.at(rows.series.path, problem, line=line, field=rows.time, hint="is the step right?")
     refuse = repairs.gaps == "refuse"
     reason = "steps missing after this: the last value held"

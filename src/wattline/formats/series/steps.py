@@ -11,6 +11,7 @@ from pathlib import Path
 from wattline.errors import TraceError
 from wattline.reading.notes import listed
 from wattline.reading.source import read_utf8
+from wattline.units import MOST_S, in_full
 
 TIME = "time_s"
 """First column: seconds since the start of the run."""
@@ -48,6 +49,8 @@ def _time(path: Path, line: int, cell: str, last_s: float) -> float:
         raise TraceError.at(
             path, "must not be negative: it counts from the start of the run", line=line, field=TIME, value=time_s
         )
+    if time_s > MOST_S:
+        raise TraceError.at(path, f"at most {in_full(MOST_S)} s can be counted", line=line, field=TIME, value=time_s)
     if not time_s > last_s:
         raise TraceError.at(path, f"must increase, got {time_s:g} after {last_s:g}", line=line, field=TIME)
     return time_s

@@ -14,6 +14,7 @@ from wattline.errors import TraceError, did_you_mean
 from wattline.formats.tables.job_details import is_sql, sql_rows
 from wattline.reading.notes import listed
 from wattline.reading.source import PARQUET_MAGIC, as_utf8, read_bytes
+from wattline.units import in_full
 
 COLUMNS: dict[str, dict[str, float]] = {
     "application": {"application": 1.0, "app": 1.0, "bench": 1.0},
@@ -201,7 +202,7 @@ def _row(path: Path | str, line: int, cells: Mapping[str, Any], header: Header, 
     if shortest > time_s * (1 + SLACK) or longest < time_s * (1 - SLACK):
         raise at(
             "shortest" if shortest > time_s else "longest",
-            f"does not go with a {header.found['time'][0]} of {time_s:g} s",
+            f"does not go with a {header.found['time'][0]} of {in_full(time_s)} s",
         )
     return Row(
         line,
@@ -223,18 +224,23 @@ def _power(job_w: float, node_w: float, nodes: int, cap_w: float, node: Socketed
     """Return what all nodes draw, after comparing both columns with each other and with the cap."""
     what = "node power" if math.isnan(job_w) else "power"
     if not math.isnan(job_w) and not math.isnan(node_w) and abs(job_w - nodes * node_w) > AGREE * job_w:
-        raise at("power", f"is not {nodes} nodes times {node_w:g} W of a node", "is one of them in another unit?")
+        raise at(
+            "power", f"is not {nodes} nodes times {in_full(node_w)} W of a node", "is one of them in another unit?"
+        )
     each_w = node_w if math.isnan(job_w) else job_w / nodes
     most_w = node.most_w(cap_w)
     if each_w < LEAST_NODE_W:
         raise at(
-            what, f"is {each_w:.3g} W a node, less than any node draws", "in kilowatts? name the column power_kw then"
+            what,
+            f"is {in_full(each_w, 3)} W a node, less than any node draws",
+            "in kilowatts? name the column power_kw then",
         )
     if each_w > most_w * (1 + SLACK):
         told = (
-            f"is {each_w:.4g} W a node, above what {node.sockets} sockets may draw: {most_w:g} W under a cap of "
-            f"{cap_w:g} W "
-            f"and {node.memory_w:g} W of memory each"
+            f"is {in_full(each_w, 4)} W a node, above what {node.sockets} sockets may draw: {in_full(most_w)} "
+            "W under a cap of "
+            f"{in_full(cap_w)} W "
+            f"and {in_full(node.memory_w)} W of memory each"
         )
         hint = "give the number of sockets and the power of their memory"
         if what == "node power" and nodes > 1 and each_w / nodes <= most_w:

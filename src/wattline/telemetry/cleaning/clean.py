@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattline.arrays import Floats, Ints
-from wattline.model.jobs import MOST_S
 from wattline.telemetry.cleaning.faults import Fault, Mask, Tally
 from wattline.telemetry.cleaning.order import BLOCK, Clocks, ahead, late
 from wattline.telemetry.cleaning.rules import Rules, Settled, settle
+from wattline.units import MOST_S
 
 WINDOW = 1 << 19
 """Samples that are looked at together."""

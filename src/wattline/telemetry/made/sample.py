@@ -12,6 +12,7 @@ import numpy as np
 
 from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError
+from wattline.files import write_whole
 from wattline.memory import require_bytes
 from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
@@ -151,7 +152,6 @@ def _power(job: Ints, at_s: Floats, mean_w: Floats, series: PowerSeries | None) 
 
 def write_samples(frame: pl.DataFrame, target: Path) -> None:
     """Write samples as the name's ending says: Parquet, CSV (.gz) or SQLite (.db)."""
-    from wattline.files import write_whole
     from wattline.telemetry.sources.sql import write_sqlite
 
     if target.name.endswith(".db"):

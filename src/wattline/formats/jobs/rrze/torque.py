@@ -9,6 +9,7 @@ queued several times on its way through queues.
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from wattline.formats.jobs.rrze.log import Job, Log
@@ -125,8 +126,6 @@ def count_nodes(text: str) -> int:
 
 
 def _between_s(first: str, last: str) -> float:
-    from datetime import datetime
-
     try:
         return max(0.0, (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds())
     except ValueError:
@@ -134,8 +133,6 @@ def _between_s(first: str, last: str) -> float:
 
 
 def _before(time: str, seconds: float) -> str:
-    from datetime import datetime, timedelta
-
     try:
         return (datetime.fromisoformat(time) - timedelta(seconds=seconds)).isoformat()
     except (ValueError, OverflowError):

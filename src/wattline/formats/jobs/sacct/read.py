@@ -60,6 +60,9 @@ def read_sacct(
     elif cores_per_node > 1:
         told, example = "the dump counts nodes: cores_per_node changes nothing", f"cores_per_node = {cores_per_node}"
         dump.findings.append(Finding("kept", told, int(keep.sum()), None, "cores_per_node", cores_per_node, example))
+    elif not dump.among(*NODES) and keep.any():
+        told = "the dump counts CPUs, no nodes: each is taken as a node (cores_per_node says how many make one)"
+        dump.note("kept", told, keep, dump.first_of(*CPUS) or "")
     if "stood in" in dump.read.pieces:
         told = "the size is not in the first column for it: another one is taken"
         dump.note("repaired", told, keep & dump.column("stood in"), dump.first_of(*NODES) or "")

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 SEPARATORS = (",", ";", "\t", "|")
 """What may stand between the columns of a text, the usual one first."""
 
+ROUNDED_S = 1.0
+"""By how much a run time and the time from begin to end may differ: each is rounded by itself."""
+
 MAKES = ((INSTANT, "a time"), (SPAN, "a duration"), (POWER, "a power"), (ENERGY, "an energy"), (NUMBER, "a number"))
 
 
@@ -217,7 +220,7 @@ def _finish(
     _refuse_odd(path, rows)
     _leave_texts(rows, columns)
     epoch, notes = _settle_times(path, rows)
-    notes += _derive(path, rows, options)
+    _derive(path, rows, options)
     own = {one.own for one in rows.asked.values()}
     unused = [name for name in names if name not in own]
     if unused:
@@ -251,6 +254,12 @@ def _refuse_odd(path: Path | str, rows: _Mapped) -> None:
         if isinstance(reader, Instants) and reader.plain and (reader.local or reader.zoned):
             told = f"{name}: some times are dates, others numbers"
             raise TraceError.at(path, told, field=rows.asked[name].own, hint="write them in one way")
+    clocks = {name: reader for name, reader in rows.readers.items() if isinstance(reader, Instants)}
+    zoned = next((name for name, reader in clocks.items() if reader.zoned), None)
+    bare = next((name for name, reader in clocks.items() if reader.local and reader.zone is None), None)
+    if zoned is not None and bare is not None:
+        told = f"{zoned} has an offset from UTC, {bare} has none"
+        raise TraceError.at(path, told, field=rows.asked[bare].own, hint="say the zone of the others (--zone)")
 
 
 def _leave_texts(rows: _Mapped, columns: Columns) -> None:
@@ -295,11 +304,12 @@ def _settle_times(path: Path | str, rows: _Mapped) -> tuple[float | None, list[N
     return epoch, notes
 
 
-def _derive(path: Path | str, rows: _Mapped, options: ReadOptions) -> list[Note]:
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
+def _derive(path: Path | str, rows: _Mapped, options: ReadOptions) -> None:
     """Compute what the table says in another way: run times from begin and end, power from energy, nodes from
     processors.
     """
-    given, notes = rows.values, list[Note]()
+    given = rows.values
     start, end = given.get("start_s"), given.get("end_s")
     if "processors" in given:
         if options.cores_per_node is None:
@@ -311,17 +321,19 @@ def _derive(path: Path | str, rows: _Mapped, options: ReadOptions) -> list[Note]
     if "work_s" not in given and start is not None and end is not None:
         given["work_s"] = end - start
         _inherit(rows, "work_s", "end_s", "start_s")
+    elif start is not None and end is not None:
+        differs = np.abs(end - start - given["work_s"]) > ROUNDED_S
+        rows.note("kept", "the run time is not the end less the begin: the run time is taken", differs, "work_s")
     if "recorded_wait_s" not in given and start is not None:
         given["recorded_wait_s"] = start - given["submit_s"]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if "job_w" in given:
-            given["draw_w"] = _known(given["job_w"] / given["nodes"])
-            _inherit(rows, "draw_w", "job_w")
-        elif "draw_w" not in given and "recorded_energy_j" in given:
-            given["draw_w"] = _known(given["recorded_energy_j"] / (given["nodes"] * given["work_s"]))
-            told = "draw_w: from the energy of jobs, over their nodes and run time"
-            notes.append(Note("kept", told, 0, f"column {rows.asked['recorded_energy_j'].own}"))
-    return notes
+    if "job_w" in given:
+        given["draw_w"] = _known(given["job_w"] / given["nodes"])
+        _inherit(rows, "draw_w", "job_w")
+    elif "draw_w" not in given and "recorded_energy_j" in given:
+        given["draw_w"] = _known(given["recorded_energy_j"] / (given["nodes"] * given["work_s"]))
+        told = "draw_w: from the energy of jobs, over their nodes and run time"
+        known = np.isfinite(given["draw_w"])
+        rows.note("kept", told, known, "recorded_energy_j")
 
 
 def _known(values: Floats) -> Floats:

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from wattline.arrays import Floats, Ints
 from wattline.errors import TraceError, did_you_mean
 from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, JobTable
 from wattline.model.series import PowerSeries
+from wattline.reading.began import MOST_EPOCH_S
 from wattline.reading.machine import machine_of
 from wattline.reading.notes import Note, Trace, build_jobs, listed, refuse_empty, settle
 from wattline.reading.parquet import reading_parquet
@@ -53,6 +54,8 @@ _LEAST = {
     "recorded_energy_j": 0.0,
 }
 """Columns in which smaller numbers make no sense."""
+_MEASURED = ("draw_w", "peak_w", "recorded_energy_j")
+"""Columns in which 0 means not measured: a job draws something."""
 
 
 def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = None) -> Trace:
@@ -124,7 +127,7 @@ def read_parquet(
         text = pl.read_parquet_metadata(raw).get(METADATA_KEY, "{}")
     try:
         about = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict):
         raise TraceError.at(path, "must be a JSON object", field=f"metadata {METADATA_KEY}", value=text[:80])
@@ -132,7 +135,27 @@ def read_parquet(
     if not isinstance(version, int) or version > VERSION:
         told = f"table of version {str(version)[:20]}, this Wattline reads up to {VERSION}"
         raise TraceError.at(path, told, hint="update Wattline")
+    _check_numbers(path, about)
     return frame, about
+
+
+def _check_numbers(path: Path | str, about: dict[str, Any]) -> None:
+    """Refuse a beginning and a size of the machine that no log can have; what is not there, or null, is not known."""
+    epoch, nodes = about.get("epoch_unix_s"), about.get("suggested_nodes")
+    is_known = epoch is not None and not (isinstance(epoch, float) and math.isnan(epoch))
+    fits = {
+        "epoch_unix_s": not is_known or (_is_number(epoch) and abs(epoch) <= MOST_EPOCH_S),
+        "suggested_nodes": nodes is None or (_is_number(nodes) and isinstance(nodes, int) and 0 < nodes < MAX_WHOLE),
+    }
+    for name, told in (("epoch_unix_s", "seconds since 1970"), ("suggested_nodes", "a number of nodes")):
+        if not fits[name]:
+            where, value = f"metadata {METADATA_KEY}, {name}", str(about[name])[:80]
+            raise TraceError.at(path, f"must be {told}", field=where, value=value)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """Tell whether a value is a number, as JSON has them; true is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _jobs_of_journal(folder: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
@@ -193,6 +216,8 @@ def _said(names: list[str]) -> str:
 
 class TableRows(Rows):
     """Rows of a job table; a journal's columns stand in where it has other names."""
+
+    truths = False
 
     def numbers(self, name: str, *, needed: bool = True) -> Floats | None:
         """Return a column as floats, NaN for null (of the journal's column where that stands in); None if absent."""
@@ -303,6 +328,10 @@ def _within(rows: TableRows, keep: Mask, name: str, values: Floats, least: float
     """Return a column without the numbers that no job can have: they are unknown."""
     wrong = keep & ((values < least) | np.isinf(values))
     rows.note("repaired", f"{name} is below {least:g} or endless: taken as unknown", wrong, name)
+    if name in _MEASURED:
+        unmeasured = keep & (values == 0.0)
+        rows.note("repaired", f"{name} is 0: not measured, taken as unknown", unmeasured, name)
+        wrong |= unmeasured
     return np.where(wrong, np.nan, values)
 
 
@@ -342,7 +371,7 @@ def _links(rows: TableRows, keep: Mask, after: Floats, submit: Floats) -> Ints:
 
 def _epoch(about: dict[str, Any]) -> float:
     value = about.get("epoch_unix_s")
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    return float(value) if _is_number(value) else math.nan
 
 
 def _origin(about: dict[str, Any]) -> tuple[dict[str, str], int | None, tuple[Note, ...]]:
