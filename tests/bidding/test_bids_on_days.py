@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from wattline.bidding import search
 from wattline.bidding.across import certify_on_records, left_out, plain_bid, sure_bid
-from wattline.bidding.aim import Aim
 from wattline.bidding.certificate import BROKEN, CERTIFIED, NOTHING, UNSURE, Certificate, certificate_of
-from wattline.bidding.choice import Choice
 from wattline.bidding.choose import choose_on_records, untried
 from wattline.bidding.evidence import APART, LEFT_OUT, SEARCHED, UNSEARCHED, Evidence
-from wattline.bidding.laws import GaussianLaw
-from wattline.bidding.outcome import Hour, Outcome
-from wattline.bidding.search import RUNGS, search_bid
-from wattline.bidding.setting import Prices, Setting
-from wattline.bidding.trial import Trial, trial_day
+from wattline.bidding.hours.laws import GaussianLaw
+from wattline.bidding.hours.outcome import Hour, Outcome
+from wattline.bidding.hours.setting import Prices, Setting
+from wattline.bidding.hours.trial import Trial, trial_day
+from wattline.bidding.searches import search
+from wattline.bidding.searches.aim import Aim
+from wattline.bidding.searches.choice import Choice
+from wattline.bidding.searches.search import RUNGS, search_bid
 from wattline.errors import InputError, RunError
+from wattline.journal.kept import Kept
 from wattline.market.bill import bill_flat, flat_book
 from wattline.market.held import Held
 from wattline.market.tracking import Tracking, tracking
@@ -78,7 +81,7 @@ def test_hours_of_a_day_by_hand() -> None:
 
 def test_logs_that_are_emptied_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A day whose log is emptied on the way, or while its last jobs finish, comes to the same."""
-    from wattline.bidding import stretch
+    from wattline.bidding.hours import stretch
 
     patient = Setting.alike((replace(KIND, limit=30.0),), 8, 100.0, 320.0)
     little = Bid(1000.0, 50.0)  # too little power: many jobs wait on after the day
@@ -210,21 +213,22 @@ CLOSE, WIDE = [0.06, 0.065, 0.07, 0.06, 0.065, 0.07], [0.02, 0.12, 0.04, 0.11, 0
 
 
 @pytest.mark.parametrize(
-    ("found", "word", "told"),
+    ("finds", "word", "told"),
     [
-        (verdict_of(CLOSE), CERTIFIED, "95 % confidence each"),
-        (verdict_of(CLOSE * 4), CERTIFIED, "95 % confidence each"),
-        (verdict_of(WIDE), UNSURE, "on another day a promise may be broken"),
-        (verdict_of(CLOSE[:4]), UNSURE, "fewer than the 5"),
-        (verdict_of([0.12, 0.13, 0.11, 0.12, 0.12]), BROKEN, "not kept"),
-        (verdict_of(CLOSE, late=0.2), BROKEN, "not kept"),
-        (verdict_of([0.01], how=SEARCHED), NOTHING, "one recorded day"),
-        (verdict_of(CLOSE, doubts=("x is another signal",)), UNSURE, "nothing is certified on this signal"),
+        (partial(verdict_of, CLOSE), CERTIFIED, "95 % confidence each"),
+        (partial(verdict_of, CLOSE * 4), CERTIFIED, "95 % confidence each"),
+        (partial(verdict_of, WIDE), UNSURE, "on another day a promise may be broken"),
+        (partial(verdict_of, CLOSE[:4]), UNSURE, "fewer than the 5"),
+        (partial(verdict_of, [0.12, 0.13, 0.11, 0.12, 0.12]), BROKEN, "not kept"),
+        (partial(verdict_of, CLOSE, late=0.2), BROKEN, "not kept"),
+        (partial(verdict_of, [0.01], how=SEARCHED), NOTHING, "one recorded day"),
+        (partial(verdict_of, CLOSE, doubts=("x is another signal",)), UNSURE, "nothing is certified on this signal"),
     ],
     ids=["certified", "many days", "wide", "few", "tracking", "service", "one", "doubt"],
 )
-def test_verdicts(found: Certificate, word: str, told: str) -> None:
+def test_verdicts(finds: Callable[[], Certificate], word: str, told: str) -> None:
     """Certified are five days or more whose prediction for the next ends below the limit; the line says why not."""
+    found = finds()
     assert found.word == word
     assert found.certified == (word == CERTIFIED)
     assert told in found.verdict
@@ -309,13 +313,16 @@ def test_no_value_beyond_the_record_is_read() -> None:
 
 
 @pytest.mark.parametrize("workload", ["W4", "W14"])
-def test_what_a_search_does_not_look_at_would_not_be_chosen(workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_search_does_not_look_at_would_not_be_chosen(
+    workload: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A search that tries every bid on all days, and looks closely everywhere, finds the same bids by more runs."""
     made = Setting.alike(kinds_of(workload), NODES, IDLE_W, HIGHEST_W)
     days = [Record(f"d{i}", GaussianLaw(0.4 + 0.01 * i)(HOUR_S, 90 + i)) for i in range(5)]
+    kept = Kept(tmp_path / "kept.jsonl", {}, resume=False)  # what both searches try is simulated once
 
     def found() -> tuple[list[Bid], int]:
-        trial = Trial(made, records=days)
+        trial = Trial(made, records=days, kept=kept)
         picked = [sure_bid(part, mode="paper", confidence=0.8) for part in (trial, trial.only([0, 1, 3, 4]))]
         picked.append(search_bid(made, trial=trial, safe=False))
         return [choice.bid for choice in picked], len(trial._remembered)
@@ -324,6 +331,7 @@ def test_what_a_search_does_not_look_at_would_not_be_chosen(workload: str, monke
     monkeypatch.setattr(search, "DEARER", np.inf)
     monkeypatch.setattr(Aim, "out_of_reach", lambda *told: False)
     patient_bids, patient_runs = found()
+    kept.close()
     assert bids == patient_bids
     assert runs < 0.95 * patient_runs
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wattline.bidding.aim import Aim
 from wattline.bidding.budget import AIMS, Curve, _last, budget_bid, fitted, with_budget
 from wattline.bidding.choose import choose, choose_on_records, untried
 from wattline.bidding.evidence import LEFT_OUT, UNSEARCHED
-from wattline.bidding.laws import GaussianLaw
-from wattline.bidding.setting import Setting, following
-from wattline.bidding.trial import Trial, trial_day
+from wattline.bidding.hours.laws import GaussianLaw
+from wattline.bidding.hours.setting import Setting, following
+from wattline.bidding.hours.trial import Trial, trial_day
+from wattline.bidding.searches.aim import Aim
 from wattline.control.catalog import find
 from wattline.errors import InputError, PolicyError, ScenarioError
 from wattline.market.bill import bill_flat, flat_book

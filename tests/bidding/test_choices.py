@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wattline.bidding import search
-from wattline.bidding.aqa import CAUTIOUS, CURVE, FLOOR, POINT, aqa_bid, load_weights, start_bid
 from wattline.bidding.certificate import certify
-from wattline.bidding.choice import PAPER, STRICT, Choice, largest_reserve_w
-from wattline.bidding.grid import KEEPING, LEAST, TRACKING, grid_bid, grid_points, heuristic_bid, picked
-from wattline.bidding.qosg import qosg_bid
-from wattline.bidding.rates import rate_of
-from wattline.bidding.search import is_safe, mean_power_w, search_bid
-from wattline.bidding.setting import Protocol, Setting
-from wattline.bidding.trial import Trial
+from wattline.bidding.hours.rates import rate_of
+from wattline.bidding.hours.setting import Protocol, Setting
+from wattline.bidding.hours.trial import Trial
+from wattline.bidding.searches import search
+from wattline.bidding.searches.aqa import CAUTIOUS, CURVE, FLOOR, POINT, aqa_bid, load_weights, start_bid
+from wattline.bidding.searches.choice import PAPER, STRICT, Choice, largest_reserve_w
+from wattline.bidding.searches.grid import KEEPING, LEAST, TRACKING, grid_bid, grid_points, heuristic_bid, picked
+from wattline.bidding.searches.qosg import qosg_bid
+from wattline.bidding.searches.search import is_safe, mean_power_w, search_bid
 from wattline.errors import InputError
 from wattline.systems.followers import AQA, ENERGYQARE, SLACKLINE, Follower
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of

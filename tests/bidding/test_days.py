@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wattline.bidding.days import NONE, DayOutcome, Days, DayTrial, Pair, fixed_grid, fixed_search
+from wattline.bidding.hours.days import NONE, DayOutcome, Days, DayTrial, Pair, fixed_grid, fixed_search
 from wattline.errors import InputError
 from wattline.market.bill import bill_flat, flat_book
 from wattline.market.held import Held

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wattline.bidding.laws import GaussianLaw, recorded
-from wattline.bidding.setting import Protocol, Setting
-from wattline.bidding.trial import Trial, fresh, trial_hour
+from wattline.bidding.hours.laws import GaussianLaw, recorded
+from wattline.bidding.hours.setting import Protocol, Setting
+from wattline.bidding.hours.trial import Trial, fresh, trial_hour
 from wattline.errors import InputError
 from wattline.generate.kinds import draw_jobs
 from wattline.model.kinds import Kind

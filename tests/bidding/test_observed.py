@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wattline.bidding.choice import Choice
 from wattline.bidding.choose import untried
+from wattline.bidding.hours.laws import GaussianLaw, recorded
+from wattline.bidding.hours.observed import observe
+from wattline.bidding.hours.setting import Protocol, Setting
+from wattline.bidding.hours.trial import fresh, trial_hour
 from wattline.bidding.journal import journal_of
-from wattline.bidding.laws import GaussianLaw, recorded
-from wattline.bidding.observed import observe
-from wattline.bidding.setting import Protocol, Setting
+from wattline.bidding.searches.choice import Choice
 from wattline.bidding.tails import AS_PUBLISHED, CORRECTED, delay_tails, signal_laws
-from wattline.bidding.trial import fresh, trial_hour
 from wattline.errors import InputError
 from wattline.market.tracking import MARGIN
 from wattline.model.regulation import Bid, Signal

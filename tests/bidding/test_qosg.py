@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wattline.bidding.aqa import load_weights, start_bid, theory_of
-from wattline.bidding.choice import STRICT
-from wattline.bidding.qosg import first_bid, qosg_bid
-from wattline.bidding.search import mean_power_w
-from wattline.bidding.setting import Setting
-from wattline.bidding.trial import Trial
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.trial import Trial
+from wattline.bidding.searches.aqa import load_weights, start_bid, theory_of
+from wattline.bidding.searches.choice import STRICT
+from wattline.bidding.searches.qosg import first_bid, qosg_bid
+from wattline.bidding.searches.search import mean_power_w
 from wattline.systems.followers import AQA
 from wattline.systems.qosg.jobs import setting_of
 from wattline.theory.gps_moments import Gaussian

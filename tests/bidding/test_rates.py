@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from wattline.bidding.rates import least_next_high, rate_of
+from wattline.bidding.hours.rates import least_next_high, rate_of
 
 REPEATS = 500
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wattline.bidding.setting import Setting
-from wattline.bidding.trial import Trial
-from wattline.bidding.weights import balance, need_weights, search_weights
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.trial import Trial
+from wattline.bidding.searches.weights import balance, need_weights, search_weights
 from wattline.model.regulation import Bid
 from wattline.systems.followers import AQA
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of, standby

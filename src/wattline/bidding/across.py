@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from wattline.bidding.aim import Aim, stricter
 from wattline.bidding.certificate import Certificate, certificate_of
-from wattline.bidding.choice import Choice
 from wattline.bidding.evidence import APART, LEFT_OUT, SEARCHED, UNSEARCHED, Evidence, day_of, on_days
-from wattline.bidding.outcome import Outcome
-from wattline.bidding.search import search_bid
-from wattline.bidding.trial import Trial
+from wattline.bidding.hours.outcome import Outcome
+from wattline.bidding.hours.trial import Trial
+from wattline.bidding.searches.aim import Aim, stricter
+from wattline.bidding.searches.choice import Choice
+from wattline.bidding.searches.search import search_bid
 from wattline.market.tracking import SHARE
 from wattline.model.regulation import Record
 from wattline.sim.ensemble import in_threads

@@ -16,11 +16,11 @@ import numpy as np
 
 from wattline.arrays import Floats
 from wattline.bidding.across import sure_bid
-from wattline.bidding.aim import Aim, stricter
-from wattline.bidding.choice import Choice, bottleneck, largest_reserve_w
-from wattline.bidding.search import RUNGS, search_bid
-from wattline.bidding.setting import Setting
-from wattline.bidding.trial import Trial
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.trial import Trial
+from wattline.bidding.searches.aim import Aim, stricter
+from wattline.bidding.searches.choice import Choice, bottleneck, largest_reserve_w
+from wattline.bidding.searches.search import RUNGS, search_bid
 from wattline.market.tracking import SHARE
 from wattline.model.regulation import Bid
 

@@ -9,18 +9,19 @@ ends below the limit. Both hold for days like those that were drawn or recorded,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from wattline.bidding.choice import Choice, bottleneck, reach_of
 from wattline.bidding.evidence import Evidence, evidence_of
-from wattline.bidding.outcome import Outcome, is_promised
-from wattline.bidding.rates import CONFIDENCE, Rate
-from wattline.bidding.setting import Setting
-from wattline.bidding.trial import fresh
+from wattline.bidding.hours.outcome import Outcome, is_promised
+from wattline.bidding.hours.rates import CONFIDENCE, Rate
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.trial import fresh
+from wattline.bidding.searches.choice import Choice, bottleneck, reach_of
+from wattline.journal.kept import Kept
 from wattline.market.reach import Reach
 from wattline.market.tracking import SHARE
 
@@ -113,14 +114,13 @@ class Certificate:
         days = self.evidence.days
         if not days:
             return "for hours drawn from the law of this signal; a real day may be of another"
-        needed = self.distribution_free
-        model = "" if days >= needed else f", by a model of how days differ (fewer than {needed})"
-        return f"for days like the {days} tested{model}"
+        return f"for days like the {days} tested{self._model_words(days)}"
 
-    @property
-    def distribution_free(self) -> int:
-        """Recorded days that are needed to be as sure without a model: n days leave 1 in n + 1 for a worse one."""
-        return math.ceil(self.confidence / (1.0 - self.confidence) - 1e-9)
+    def _model_words(self, days: int) -> str:
+        """Say that a model is needed, where it is: without one, days that kept the promise are n in n + 1 sure."""
+        beyond = self.outcome.exceed_days
+        sure = 0.0 if math.isnan(beyond) else (days - round(beyond * days)) / (days + 1)
+        return "" if sure >= self.confidence else f", by a model of days (without one: {100 * sure:.1f} % sure)"
 
     @property
     def cost_interval(self) -> tuple[float, float]:
@@ -192,10 +192,16 @@ class Certificate:
 
 
 def certify(
-    setting: Setting, choice: Choice, seeds: Sequence[int] = FRESH_SEEDS, confidence: float = CONFIDENCE
+    setting: Setting,
+    choice: Choice,
+    seeds: Sequence[int] = FRESH_SEEDS,
+    confidence: float = CONFIDENCE,
+    *,
+    kept: Kept | None = None,
+    progress: Callable[[], None] | None = None,
 ) -> Certificate:
-    """Test a choice on hours with other seeds than those of its search."""
-    outcome = fresh(setting, seeds, choice.bid, choice.weights, choice.params)
+    """Test a choice on hours with other seeds than those of its search; ``progress`` is told of each."""
+    outcome = fresh(setting, seeds, choice.bid, choice.weights, choice.params, kept=kept, progress=progress)
     return certificate_of(setting, choice, outcome, confidence=confidence)
 
 

@@ -9,27 +9,28 @@ from threading import Lock
 
 from wattline.arrays import Floats
 from wattline.bidding.across import Margin, certify_on_records, margin_of, plain_bid, sure_bid
-from wattline.bidding.aqa import ITERATIONS, aqa_bid
 from wattline.bidding.budget import budget_bid, given_budget, is_budget
 from wattline.bidding.certificate import Certificate
-from wattline.bidding.choice import Choice
 from wattline.bidding.evidence import UNTRIED
-from wattline.bidding.grid import grid_bid, heuristic_bid
-from wattline.bidding.outcome import Outcome
-from wattline.bidding.params import Params
-from wattline.bidding.qosg import qosg_bid
-from wattline.bidding.rates import CONFIDENCE
-from wattline.bidding.search import PROOF_SEEDS, SEARCH_SEEDS, search_bid
-from wattline.bidding.setting import Setting
-from wattline.bidding.trial import Trial
-from wattline.bidding.weights import search_weights
+from wattline.bidding.hours.outcome import Outcome
+from wattline.bidding.hours.params import Params
+from wattline.bidding.hours.rates import CONFIDENCE
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.trial import Trial
+from wattline.bidding.searches.aqa import ITERATIONS, aqa_bid
+from wattline.bidding.searches.choice import Choice
+from wattline.bidding.searches.grid import grid_bid, heuristic_bid
+from wattline.bidding.searches.qosg import qosg_bid
+from wattline.bidding.searches.search import PROOF_SEEDS, SEARCH_SEEDS, search_bid
+from wattline.bidding.searches.weights import search_weights
 from wattline.errors import InputError, did_you_mean
+from wattline.journal.kept import Kept
 from wattline.model.regulation import Bid, Record
 
 METHODS = ("search", "aqa", "qosg", "grid", "heuristic", "given")
 
 Progress = Callable[[int, int], None]
-"""Called with (bids tried, bids to try by guess)."""
+"""Called with (hours or days simulated, those to simulate by guess)."""
 
 AQA_HOURS = 6
 """Hours that AQA simulates at every step; its gradient needs no more, and three times as many bids are tried."""
@@ -39,27 +40,34 @@ _GUESS = {"search": 110, "aqa": 3 * ITERATIONS, "qosg": 170, "grid": 380}
 
 
 class Watch:
-    """Counts the bids that were tried, and tells it."""
+    """Counts the bids that were tried, and tells how many hours or days were simulated for them."""
 
     def __init__(self, guess: float, progress: Progress | None) -> None:
-        self.done, self.guess, self.progress = 0, int(guess), progress
+        self.done, self.draws, self.guess, self.progress = 0, 0, int(guess), progress
         self._counting = Lock()
 
-    def tell(self) -> None:
-        """Count one more; several searches may."""
+    def tell(self, draws: int) -> None:
+        """Count one more that was tried on some draws; several searches may."""
         with self._counting:
             self.done += 1
+            self.draws += draws
             if self.progress is not None:
-                self.progress(self.done, max(self.guess, self.done + 1))
+                self.progress(self.draws, max(self.guess, self.draws + 1))
 
 
 class Watched(Trial):
     """A trial that tells how many bids were tried on it."""
 
     def __init__(
-        self, setting: Setting, watch: Watch, seeds: Sequence[int] = (), *, records: Sequence[Record] = ()
+        self,
+        setting: Setting,
+        watch: Watch,
+        seeds: Sequence[int] = (),
+        *,
+        records: Sequence[Record] = (),
+        kept: Kept | None = None,
     ) -> None:
-        super().__init__(setting, seeds, records=records)
+        super().__init__(setting, seeds, records=records, kept=kept)
         self.watch = watch
 
     def run(
@@ -67,12 +75,18 @@ class Watched(Trial):
     ) -> Outcome:
         """Simulate the hours or days under a bid, and tell."""
         outcome = super().run(bid, weights, params, first=first)
-        self.watch.tell()
+        self.watch.tell(len(self.stretches[:first]))
         return outcome
 
 
 def choose(
-    setting: Setting, method: str, *, mode: str, given: Bid | None = None, progress: Progress | None = None
+    setting: Setting,
+    method: str,
+    *,
+    mode: str,
+    given: Bid | None = None,
+    progress: Progress | None = None,
+    kept: Kept | None = None,
 ) -> Choice:
     """Choose a bid: ``given`` is taken as it is, the heuristic needs no simulation, the others try many bids."""
     check_method(setting, method)
@@ -80,11 +94,12 @@ def choose(
         raise InputError("a day's budget is chosen on recorded days, not on drawn hours")
     if method in UNTRIED:
         return untried(setting, method, _untried_bid(setting, method, mode, given))
-    watch = Watch(_GUESS[method], progress)
-    trial = Watched(setting, watch, SEARCH_SEEDS[:AQA_HOURS] if method == "aqa" else SEARCH_SEEDS)
+    seeds = SEARCH_SEEDS[:AQA_HOURS] if method == "aqa" else SEARCH_SEEDS
+    watch = Watch(_GUESS[method] * len(seeds), progress)
+    trial = Watched(setting, watch, seeds, kept=kept)
     if method != "search":
         return _by_method(trial, method, mode)
-    proof = Watched(setting, watch, PROOF_SEEDS)
+    proof = Watched(setting, watch, PROOF_SEEDS, kept=kept)
     if setting.policies.select.weights:
         return replace(search_weights(trial, mode=mode, proof=proof), runs=watch.done)
     return replace(search_bid(setting, mode=mode, trial=trial, proof=proof), runs=watch.done)
@@ -101,6 +116,7 @@ def choose_on_records(
     quick: bool = False,
     across: bool = False,
     progress: Progress | None = None,
+    kept: Kept | None = None,
 ) -> tuple[Certificate, Margin | None]:
     """Choose a bid on recorded days and test it on days that the search has not seen; tell what its margin costs.
 
@@ -116,8 +132,8 @@ def choose_on_records(
     if fixed is not None and budget:
         fixed = given_budget(setting, fixed)
     in_turn = method == "search" and not setting.policies.select.weights
-    watch = Watch(_GUESS.get(method, 0) * (3 if in_turn else 1), progress)
-    trial = Watched(setting, watch, records=records)
+    watch = Watch(_GUESS.get(method, 0) * (3 if in_turn else 1) * len(records), progress)
+    trial = Watched(setting, watch, records=records, kept=kept)
 
     def pick(part: Trial) -> Choice:
         if budget:
@@ -149,7 +165,7 @@ def check_method(setting: Setting, method: str) -> None:
     select, rules = setting.policies.select, setting.prices.book.product.name
     if method in ("aqa", "qosg") and select.builtin and select.name != "gps":
         raise InputError(
-            f'method "{method}" chooses weights, which select policy {select.name!r} does not use; take "gps"'
+            f'method "{method}" chooses weights, which select policy {select.called!r} does not use; take "gps"'
         )
     if is_budget(setting) and (method not in ("search", "given") or select.weights):
         told = "weights of kinds go" if select.weights else f'method "{method}" goes'

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wattline.bidding.choice import Choice
-from wattline.bidding.laws import RecordedLaw
-from wattline.bidding.outcome import Outcome, is_promised
-from wattline.bidding.setting import Setting
+from wattline.bidding.hours.laws import RecordedLaw
+from wattline.bidding.hours.outcome import Outcome, is_promised
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.searches.choice import Choice
 from wattline.market.tracking import SHARE
 
 DRAWN, LEFT_OUT, APART, UNSEARCHED, SEARCHED = "drawn", "left out in turn", "apart", "unsearched", "searched"

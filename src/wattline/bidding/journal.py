@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from wattline.bidding.choice import Choice, reach_of
-from wattline.bidding.setting import Setting
-from wattline.bidding.trial import trial_hour
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.trial import trial_hour
+from wattline.bidding.searches.choice import Choice, reach_of
 from wattline.journal.journal import Journal, open_journal, write_journal
 from wattline.market.bill import Bids, bill_hours, columns_of
 from wattline.model.kinds import column

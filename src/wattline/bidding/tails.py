@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from wattline.arrays import Floats
-from wattline.bidding.aqa import theory_of
-from wattline.bidding.laws import GaussianLaw, SignalLaw
-from wattline.bidding.observed import Observed
-from wattline.bidding.setting import Setting
+from wattline.bidding.hours.laws import GaussianLaw, SignalLaw
+from wattline.bidding.hours.observed import Observed
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.searches.aqa import theory_of
 from wattline.model.kinds import column
 from wattline.model.regulation import Bid
 from wattline.theory.gps_moments import Gaussian, memory_s

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from wattline.arrays import Floats, Ints
-from wattline.bidding.rates import CONFIDENCE, HOURS_A_DAY, Rate, rate_of
+from wattline.bidding.hours.rates import CONFIDENCE, HOURS_A_DAY, Rate, rate_of
 from wattline.market.bill import Bill
 from wattline.market.tracking import SHARE, Tracking
 from wattline.model.kinds import Kind

@@ -8,9 +8,9 @@ from threading import Lock
 import numpy as np
 
 from wattline.arrays import Floats, Ints
-from wattline.bidding.outcome import DRAWN, PLACES, Hour
-from wattline.bidding.params import Params
-from wattline.bidding.setting import Setting
+from wattline.bidding.hours.outcome import DRAWN, PLACES, Hour
+from wattline.bidding.hours.params import Params
+from wattline.bidding.hours.setting import Setting
 from wattline.errors import InputError
 from wattline.generate.kinds import draw_jobs
 from wattline.market.bill import bill_tried

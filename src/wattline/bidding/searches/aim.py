@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wattline.bidding.outcome import Outcome, is_promised
-from wattline.bidding.rates import CONFIDENCE, least_next_high
+from wattline.bidding.hours.outcome import Outcome, is_promised
+from wattline.bidding.hours.rates import CONFIDENCE, least_next_high
 from wattline.market.tracking import SHARE
 
 

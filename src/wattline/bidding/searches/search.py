@@ -13,12 +13,12 @@ from dataclasses import replace
 import numpy as np
 
 from wattline.arrays import Floats
-from wattline.bidding.aim import Aim
-from wattline.bidding.choice import PAPER, Choice, bottleneck, largest_reserve_w
-from wattline.bidding.outcome import Outcome, is_promised
-from wattline.bidding.params import Params, tried
-from wattline.bidding.setting import Setting
-from wattline.bidding.trial import Trial
+from wattline.bidding.hours.outcome import Outcome, is_promised
+from wattline.bidding.hours.params import Params, tried
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.trial import Trial
+from wattline.bidding.searches.aim import Aim
+from wattline.bidding.searches.choice import PAPER, Choice, bottleneck, largest_reserve_w
 from wattline.market.tracking import SHARE
 from wattline.model.regulation import Bid
 

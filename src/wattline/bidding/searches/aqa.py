@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from wattline.arrays import Floats
-from wattline.bidding.choice import PAPER, Choice, bottleneck, largest_reserve_w
-from wattline.bidding.outcome import PLACES, Outcome
-from wattline.bidding.setting import Setting
-from wattline.bidding.trial import Trial
+from wattline.bidding.hours.outcome import PLACES, Outcome
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.trial import Trial
+from wattline.bidding.searches.choice import PAPER, Choice, bottleneck, largest_reserve_w
 from wattline.errors import InputError
 from wattline.model.kinds import Kind, column
 from wattline.model.regulation import Bid

@@ -20,7 +20,7 @@ from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.sim.ensemble import World
-from wattline.units import HOUR_S
+from wattline.units import HOUR_S, in_full
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
 
@@ -50,11 +50,13 @@ class Days:
     def __post_init__(self) -> None:
         if not 0 <= self.begin_s < self.end_s <= self.last_s:
             raise InputError(
-                f"{self.name}: counted time must lie within the run, got {self.begin_s:g} … {self.end_s:g} s"
+                f"{self.name}: counted time must lie within the run, got {in_full(self.begin_s)} … "
+                f"{in_full(self.end_s)} s"
             )
         if not self.signal.covers(0.0, self.last_s):
             raise InputError(
-                f"{self.name}: the signal ends at {self.signal.end_s:g} s, before the run at {self.last_s:g} s"
+                f"{self.name}: the signal ends at {in_full(self.signal.end_s)} s, before the run at "
+                f"{in_full(self.last_s)} s"
             )
 
 

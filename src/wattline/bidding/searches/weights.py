@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from wattline.arrays import Floats
-from wattline.bidding.choice import PAPER, Choice
-from wattline.bidding.search import make_safe, search_bid
-from wattline.bidding.trial import Trial
+from wattline.bidding.hours.trial import Trial
+from wattline.bidding.searches.choice import PAPER, Choice
+from wattline.bidding.searches.search import make_safe, search_bid
 from wattline.model.kinds import Kind, column
 from wattline.model.regulation import Bid
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from wattline.arrays import Floats
-from wattline.bidding.aqa import FLOOR, load_weights, theory_of
-from wattline.bidding.choice import STRICT, Choice, bottleneck, largest_reserve_w
-from wattline.bidding.outcome import Outcome
-from wattline.bidding.setting import Setting
-from wattline.bidding.trial import Trial
+from wattline.bidding.hours.outcome import Outcome
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.trial import Trial
+from wattline.bidding.searches.aqa import FLOOR, load_weights, theory_of
+from wattline.bidding.searches.choice import STRICT, Choice, bottleneck, largest_reserve_w
 from wattline.model.regulation import Bid
 from wattline.theory.gps_bounds import fit_log_alpha, least_shares
 from wattline.theory.gps_cost import project_simplex

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wattline.arrays import Floats
-from wattline.bidding.outcome import Outcome
-from wattline.bidding.params import Params
-from wattline.bidding.setting import Setting
+from wattline.bidding.hours.outcome import Outcome
+from wattline.bidding.hours.params import Params
+from wattline.bidding.hours.setting import Setting
 from wattline.market.reach import Reach, reach
 from wattline.market.tracking import SHARE
 from wattline.model.regulation import Bid

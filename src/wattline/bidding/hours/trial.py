@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from itertools import accumulate, count
 from threading import Event
@@ -11,11 +12,12 @@ from threading import Event
 import numpy as np
 
 from wattline.arrays import Floats
-from wattline.bidding.outcome import Hour, Outcome
-from wattline.bidding.params import Params
-from wattline.bidding.setting import Setting
-from wattline.bidding.stretch import Stretch
+from wattline.bidding.hours.outcome import Hour, Outcome
+from wattline.bidding.hours.params import Params
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.stretch import Stretch
 from wattline.errors import RunError
+from wattline.journal.kept import Kept
 from wattline.model.regulation import Bid, Record, Signal
 from wattline.sim.ensemble import in_threads
 from wattline.units import HOUR_S
@@ -67,11 +69,14 @@ def _is_made(params: _Values | None) -> bool:
 class Trial:
     """Hours of a setting, or recorded days, kept ready for many bids.
 
-    What each came to under a bid is remembered, so that searches on some of the days share their work.
+    What each came to under a bid is remembered, so that searches on some of the days share their work; and kept where
+    there is a place for it.
     """
 
-    def __init__(self, setting: Setting, seeds: Iterable[int] = (), *, records: Sequence[Record] = ()) -> None:
-        self.setting = setting
+    def __init__(
+        self, setting: Setting, seeds: Iterable[int] = (), *, records: Sequence[Record] = (), kept: Kept | None = None
+    ) -> None:
+        self.setting, self.kept = setting, kept
         self.stretches = in_threads(lambda seed: trial_hour(setting, seed), seeds)
         before = accumulate((len(record.hours()) for record in records), initial=0)
         days = list(zip(records, count(), before, strict=False))
@@ -114,22 +119,53 @@ class Trial:
         """Simulate all hours or days (or the ``first`` few) under a bid."""
         if self._ended.is_set():
             raise RunError("the search was ended")
-        tried = None if params is None else tuple((slot, tuple(values)) for slot, values in params.items())
-        key = bid, None if weights is None else weights.tobytes(), tried
+        key = _key(bid, weights, params)
         these, known = self.stretches[:first], self._remembered
 
         def try_out(stretch: Stretch) -> None:
             with stretch.busy:  # another search may be at it, and want the same
                 if (stretch.seed, key) not in known:
-                    known[stretch.seed, key] = stretch.run(bid, weights, params)
+                    known[stretch.seed, key] = _kept(
+                        self.kept, stretch.seed, key, lambda: stretch.run(bid, weights, params)
+                    )
 
         in_threads(try_out, [stretch for stretch in these if (stretch.seed, key) not in known])
         return Outcome(self.setting.kinds, [hour for stretch in these for hour in known[stretch.seed, key]])
 
 
 def fresh(
-    setting: Setting, seeds: Iterable[int], bid: Bid, weights: Floats | None = None, params: Params | None = None
+    setting: Setting,
+    seeds: Iterable[int],
+    bid: Bid,
+    weights: Floats | None = None,
+    params: Params | None = None,
+    *,
+    kept: Kept | None = None,
+    progress: Callable[[], None] | None = None,
 ) -> Outcome:
-    """Simulate hours under one bid and keep nothing but what they came to."""
-    hours = in_threads(lambda seed: trial_hour(setting, seed).run(bid, weights, params), seeds)
+    """Simulate hours under one bid and keep nothing but what they came to; ``progress`` is told of each."""
+    key = _key(bid, weights, params)
+
+    def try_out(seed: int) -> list[Hour]:
+        found = _kept(kept, seed, key, lambda: trial_hour(setting, seed).run(bid, weights, params))
+        if progress is not None:
+            progress()
+        return found
+
+    hours = in_threads(try_out, seeds)
     return Outcome(setting.kinds, [hour for found in hours for hour in found])
+
+
+def _key(bid: Bid, weights: Floats | None, params: Params | None) -> _Key:
+    tried = None if params is None else tuple((slot, tuple(values)) for slot, values in params.items())
+    return bid, None if weights is None else weights.tobytes(), tried
+
+
+def _kept(kept: Kept | None, seed: int, key: _Key, make: Callable[[], list[Hour]]) -> list[Hour]:
+    """Return what a draw comes to under a bid: as it is kept, or made now."""
+    if kept is None:
+        return make()
+    bid, weights, params = key
+    told = [float(bid.mean_w).hex(), float(bid.reserve_w).hex(), None if weights is None else weights.hex()]
+    values = None if params is None else [[slot, [float(one).hex() for one in some]] for slot, some in params]
+    return kept.take(json.dumps([seed, *told, values]), make)

@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 
 from wattline.arrays import Floats, Ints
-from wattline.bidding.params import Params
-from wattline.bidding.setting import Setting
-from wattline.bidding.stretch import Stretch
-from wattline.bidding.trial import trial_day, trial_hour
+from wattline.bidding.hours.params import Params
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.stretch import Stretch
+from wattline.bidding.hours.trial import trial_day, trial_hour
 from wattline.market.tracking import error_steps
 from wattline.model import codes
 from wattline.model.kinds import Kind

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from wattline.bidding.choice import PAPER, Choice, bottleneck, largest_reserve_w
-from wattline.bidding.outcome import is_promised
-from wattline.bidding.setting import Setting
-from wattline.bidding.trial import Trial
+from wattline.bidding.hours.outcome import is_promised
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.trial import Trial
+from wattline.bidding.searches.choice import PAPER, Choice, bottleneck, largest_reserve_w
 from wattline.errors import InputError
 from wattline.market.tracking import SHARE
 from wattline.model.regulation import Bid

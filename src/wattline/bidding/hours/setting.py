@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.bidding.laws import GaussianLaw, SignalLaw
+from wattline.bidding.hours.laws import GaussianLaw, SignalLaw
 from wattline.control.catalog import find
 from wattline.generate.kinds import check_kinds
 from wattline.market.bill import Book, flat_book
