@@ -62,20 +62,29 @@ def rewritten(path: Path, change: Callable[[dict[str, Any]], Any], *, sealed: bo
     path.write_bytes(encode(changed) if sealed else json.dumps(changed | {"sha256": "0"}).encode())
 
 
+WRITTEN = ("cut_s", "start_s", "wall_s", "layout_of_state")
+"""Keys for which a program may write some of the values that the next test tries: sealed, those are no damage."""
+
+
 def test_flushes_are_read_back(out: Path) -> None:
     """The newest flush is read, with the state and the logs up to it, and without a word."""
     assert hour_of(out) == (2, "")
     assert read_run(out)[0]["identity"] == {"seed": "1"}
 
 
-@pytest.mark.parametrize("sealed", [False, True])
-@pytest.mark.parametrize("wrong", [None, "x", -1, True, 1e400, [], {}, [1, 1], {"a": 1}], ids=repr)
-@pytest.mark.parametrize("key", sorted(FLUSH_KEYS))
+@pytest.mark.parametrize(
+    ("key", "wrong", "sealed"),
+    [
+        pytest.param(key, wrong, sealed, id=f"{key}-{wrong!r}-{sealed}")
+        for key in sorted(FLUSH_KEYS)
+        for wrong in (None, "x", -1, True, 1e400, [], {}, [1, 1], {"a": 1})
+        for sealed in (False, True)
+        if not (sealed and FLUSH_KEYS[key](wrong) and key in WRITTEN)
+    ],
+)
 def test_a_wrong_key_of_a_flush_falls_back(out: Path, key: str, wrong: Any, sealed: bool) -> None:
     """A key of a wrong type or value is damage: the flush before it serves, said in one line."""
     path = out / NAME / "flush-2.json"
-    if sealed and FLUSH_KEYS[key](wrong) and key in ("cut_s", "start_s", "wall_s", "layout_of_state"):
-        pytest.skip("a program may write that")
     rewritten(
         path,
         lambda told: {k: v for k, v in told.items() if k != key} | ({} if wrong is None else {key: wrong}),

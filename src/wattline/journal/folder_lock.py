@@ -61,8 +61,8 @@ def refuse_held(folder: Path) -> None:
 def _take(lock: Path, mine: dict[str, Any], shown: Path) -> None:
     part = lock.with_name(f"{lock.name}.{uuid.uuid4().hex[:12]}")
     text = json.dumps(mine) + "\n"
-    part.write_text(text, encoding="utf-8")
     try:
+        part.write_text(text, encoding="utf-8")
         for _ in range(10):  # each time one that has died, or has ended just now
             if _link(part, lock, text):
                 return

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import TraceError
-from wattline.files import open_regular, read_regular
+from wattline.files import is_read_only, open_regular, read_regular
 from wattline.journal import swap as journal_swap
 from wattline.journal.schema import EVENTS, SCHEMA, STATUSES, Column
 from wattline.journal.seal import KEY, SEAL, check_manifest, check_seal, seal, sealed
@@ -77,7 +77,7 @@ class Journal:
 
     folder: Path
     manifest: dict[str, Any]
-    frames: dict[str, pl.LazyFrame]
+    frames: Mapping[str, pl.LazyFrame]
 
     @property
     def jobs(self) -> pl.LazyFrame:
@@ -170,8 +170,26 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
 def in_memory(frames: Mapping[str, Any], manifest: Mapping[str, Any]) -> Journal:
     """Return the journal that ``write_journal`` would write, without writing it."""
     _check_names(frames)
-    tables = {name: to_frame(name, frames[name], columns).lazy() for name, columns in SCHEMA.items()}
-    return Journal(Path("(not written yet)"), _told(manifest), tables)
+    return Journal(Path("(not written yet)"), _told(manifest), _Tables(frames))
+
+
+class _Tables(Mapping[str, "pl.LazyFrame"]):
+    """Tables of a journal in memory, each made when it is asked for: most runs of a study are only summed up."""
+
+    def __init__(self, frames: Mapping[str, Any]) -> None:
+        self._given = frames
+        self._made: dict[str, pl.LazyFrame] = {}
+
+    def __getitem__(self, name: str) -> pl.LazyFrame:
+        if name not in self._made:
+            self._made[name] = to_frame(name, self._given[name], SCHEMA[name]).lazy()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SCHEMA)
+
+    def __len__(self) -> int:
+        return len(SCHEMA)
 
 
 def _told(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,6 +231,8 @@ def is_journal(folder: Path) -> bool:
     """Tell whether a folder holds a journal of any version."""
     try:
         manifest = json.loads(read_regular(Path(folder) / MANIFEST))
+    except PermissionError as problem:  # it is there: who does not know what it is must not overwrite it
+        raise TraceError.at(Path(folder) / MANIFEST, f"cannot be read ({problem.strerror})") from None
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(manifest, dict) and "journal" in manifest
@@ -224,7 +244,7 @@ def to_frame(name: str, data: Any, columns: Sequence[Column]) -> pl.DataFrame:
 
     given: Mapping[str, Any] = {c: data[c] for c in data.columns} if isinstance(data, pl.DataFrame) else data
     if not given:
-        given = {column.name: np.empty(0) for column in columns}
+        return _empty(name)
     missing = [c.name for c in columns if c.name not in given]
     if missing:
         raise TraceError(f"journal frame {name!r}: column {missing[0]!r} is missing")
@@ -232,18 +252,28 @@ def to_frame(name: str, data: Any, columns: Sequence[Column]) -> pl.DataFrame:
     if len({len(s) for s in series}) > 1:
         lengths = ", ".join(f"{s.name} {len(s)}" for s in series)
         raise TraceError(f"journal frame {name!r}: columns differ in length: {lengths}")
-    table = pl.DataFrame(series)
-    return table.with_columns(_nulls(column) for column in columns if column.null) if table.height else table
+    return pl.DataFrame(series)
 
 
-def _nulls(column: Column) -> pl.Expr:
+@functools.cache
+def _empty(name: str) -> pl.DataFrame:
+    """Return a table without rows."""
+    import polars as pl
+
+    return pl.DataFrame([_to_series(name, column, ()) for column in SCHEMA[name]])
+
+
+def _nulls(series: pl.Series, dtype: str) -> pl.Series:
     """Return a column with nulls where NaN and -1 stand for them."""
     import polars as pl
 
-    found = pl.col(column.name)
-    if column.dtype == "str":
-        return found
-    return found.fill_nan(None) if column.dtype == "f64" else pl.when(found >= 0).then(found)
+    if dtype == "str":
+        return series
+    if dtype == "f64":
+        return pl.Series(series.name, series.to_numpy(), nan_to_null=True)
+    if series.null_count() or int(series.to_numpy().min(initial=0)) < 0:
+        return series.to_frame().select(pl.when(pl.first() >= 0).then(pl.first())).to_series()
+    return series
 
 
 def _to_series(frame: str, column: Column, values: Any) -> pl.Series:
@@ -255,7 +285,7 @@ def _to_series(frame: str, column: Column, values: Any) -> pl.Series:
         names = pl.Series([*values.names, ""], dtype=pl.String)
         given = np.asarray(values.codes)
         codes = np.where(given < 0, len(values.names), given)
-        values = names.gather(codes)
+        values = names[codes]
     elif len(values) == 0:
         return pl.Series(column.name, [], dtype=dtype)
     try:
@@ -266,7 +296,7 @@ def _to_series(frame: str, column: Column, values: Any) -> pl.Series:
         raise TraceError(f"journal frame {frame!r}: column {column.name!r} is {problem}") from error
     if series.null_count() and not column.null:
         raise TraceError(f"journal frame {frame!r}: column {column.name!r} must not hold nulls")
-    return series
+    return _nulls(series, column.dtype) if column.null else series
 
 
 def _check_names(frames: Mapping[str, Any]) -> None:
@@ -285,6 +315,9 @@ def _check_replaceable(target: Path, shown: Path) -> None:
         raise TraceError.at(
             shown, "holds files that are no journal, so it is not overwritten", hint="give another folder"
         )
+    if is_read_only(target):
+        hint = "allow it (chmod u+w), or give another folder"
+        raise TraceError.at(shown, "is read-only, so it is not overwritten", hint=hint)
 
 
 def tidy(folder: Path) -> None:
@@ -331,7 +364,10 @@ def _scan(path: Path) -> pl.LazyFrame:
     import polars as pl
 
     try:
-        open_regular(path).close()
+        try:
+            open_regular(path).close()
+        except PermissionError as refused:
+            raise TraceError.at(path, f"cannot be read ({refused.strerror})") from None
         frame = pl.scan_parquet(path)
         frame.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:

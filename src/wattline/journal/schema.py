@@ -5,23 +5,27 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from wattline.market.hour import COLUMNS as HOUR_COLUMNS
-from wattline.model.codes import EVENT_NAMES
+from wattline.model import codes
 
 _TYPES = {"float": "f64", "int": "i64", "str": "str"}
 
 
 class Column(NamedTuple):
-    """One column of a journal: ``dtype`` is ``i64``, ``f64`` or ``str``; ``null`` says whether it may be unknown."""
+    """One column of a journal: ``dtype`` is ``i64``, ``f64`` or ``str``; ``null`` says whether it may be unknown.
+
+    ``logged`` is the column of the engine's timeline (``TL_*``) that it holds as it is.
+    """
 
     name: str
     dtype: str
     unit: str
     meaning: str
     null: bool = False
+    logged: int | None = None
 
 
 STATUSES = ("finished", "killed", "failed", "cancelled", "rejected", "unfinished")
-EVENTS = ("submit", "start", "end", *EVENT_NAMES, "reject", "cancel")
+EVENTS = ("submit", "start", "end", *codes.EVENT_NAMES, "reject", "cancel")
 """Events of the job table, those that the engine logs, jobs that can never run, and those that users took back."""
 
 SCHEMA: dict[str, tuple[Column, ...]] = {
@@ -91,7 +95,14 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("time_s", "f64", "s", "when (rows are sorted by it)"),
         Column("event", "str", "", ", ".join(EVENTS)),
         Column("job_id", "i64", "", "the job, if one is concerned", null=True),
-        Column("nodes", "i64", "", "nodes concerned", null=True),
+        Column(
+            "nodes",
+            "i64",
+            "",
+            "nodes concerned; of node-down, node-up and drain: those of the outage that begins or ends (a node in two "
+            "outages is back with the last: `down_nodes` of the timeline counts it once)",
+            null=True,
+        ),
         Column(
             "value",
             "f64",
@@ -106,19 +117,44 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
     ),
     "timeline": (
         Column(
-            "time_s", "f64", "s", "this row holds from here to the next row (the last one to end_s of the manifest)"
+            "time_s",
+            "f64",
+            "s",
+            "this row holds from here to the next row (the last one to end_s of the manifest)",
+            logged=codes.TL_TIME,
         ),
-        Column("power_w", "f64", "W", "power of all nodes; null where no watts were given", null=True),
-        Column("busy_nodes", "i64", "", "nodes held by jobs"),
+        Column(
+            "power_w",
+            "f64",
+            "W",
+            "power of all nodes; null where no watts were given",
+            null=True,
+            logged=codes.TL_POWER,
+        ),
+        Column("busy_nodes", "i64", "", "nodes held by jobs", logged=codes.TL_BUSY),
         Column("idle_nodes", "i64", "", "nodes awake without a job"),
-        Column("asleep_nodes", "i64", "", "nodes asleep"),
-        Column("down_nodes", "i64", "", "nodes out of service"),
-        Column("queued_jobs", "i64", "", "jobs waiting for nodes"),
-        Column("running_jobs", "i64", "", "jobs that hold nodes"),
-        Column("limit_w", "f64", "W", "power limit in force (inf: none)"),
-        Column("rate", "f64", "", "speed of the first node class (1: full)"),
-        Column("backlog", "f64", "s", "remaining work of all jobs in the system; null when not tracked", null=True),
-        Column("target_w", "f64", "W", "power that the regulation signal asks for; null without a bid", null=True),
+        Column("asleep_nodes", "i64", "", "nodes asleep", logged=codes.TL_ASLEEP),
+        Column("down_nodes", "i64", "", "nodes out of service", logged=codes.TL_DOWN),
+        Column("queued_jobs", "i64", "", "jobs waiting for nodes", logged=codes.TL_QUEUED),
+        Column("running_jobs", "i64", "", "jobs that hold nodes", logged=codes.TL_RUNNING),
+        Column("limit_w", "f64", "W", "power limit in force (inf: none)", logged=codes.TL_LIMIT),
+        Column("rate", "f64", "", "speed of the first node class (1: full)", logged=codes.TL_RATE),
+        Column(
+            "backlog",
+            "f64",
+            "s",
+            "remaining work of all jobs in the system; null when not tracked",
+            null=True,
+            logged=codes.TL_BACKLOG,
+        ),
+        Column(
+            "target_w",
+            "f64",
+            "W",
+            "power that the regulation signal asks for; null without a bid",
+            null=True,
+            logged=codes.TL_TARGET,
+        ),
     ),
     "decisions": (
         Column("time_s", "f64", "s", "when"),
