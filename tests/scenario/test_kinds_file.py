@@ -163,9 +163,9 @@ def test_a_hundred_thousand_kinds_are_found_by_name() -> None:
     """Matching takes one look at every kind, and an unknown one is answered with a few of those that are declared."""
     kinds = [Kind(f"k{i}", 1, 60.0, 100.0, 100.0) for i in range(100_000)]
     jobs = JobTable.build(submit_s=[0, 1], work_s=[1, 1], nodes=[1, 1], kind=[0, 1], kinds=["k99999", "k17"])
-    began = time.monotonic()
+    began = time.process_time()
     assert kind_codes(jobs, kinds).tolist() == [99_999, 17]
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
     with pytest.raises(
         InputError, match=r"kind 'lu@4' of the jobs is not declared; declared are k0, .* and 99,992 more"
     ):

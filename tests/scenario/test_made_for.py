@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +119,38 @@ def test_a_written_bid_says_what_it_was_made_for(tmp_path: Path) -> None:
     assert warnings_of(tmp_path / "bid.toml") == []
     (told,) = warnings_of(tmp_path / "bid.toml", "regulation.signal=1.csv")
     assert "its standard deviation is 0.71, not 0.39" in told
+
+
+def test_trying_a_bid_on_another_signal_does_not_make_it_one_for_that(tmp_path: Path) -> None:
+    """A bid that is given, tried on a signal of another law and written stays a bid for the signal of its search."""
+    for k, std in enumerate((0.4, 0.7)):
+        write(tmp_path / f"{k}.csv", std, k)
+    scenario = _written(tmp_path, GOOD.replace("warmup", 'signal = "0.csv"\nwarmup'))
+    wl.bid(scenario, method="given", hours=2).write(tmp_path / "bid.toml")
+    other = wl.load(tmp_path / "bid.toml", {"regulation.signal": "1.csv"})
+    wl.bid(other, method="given", hours=2).write(tmp_path / "again.toml")
+    (told,) = warnings_of(tmp_path / "again.toml")
+    assert "its standard deviation is 0.71, not 0.39" in told
+
+
+def test_a_written_bid_says_how_late_its_machine_was(tmp_path: Path) -> None:
+    """A run on a machine that is later than the bid's is warned of; no other run is."""
+    slow = GOOD + '\n[late]\nstart = ["0 s", "1 s"]\nnoise = 0.002\n'
+    wl.bid(_written(tmp_path, slow), method="given", hours=2).write(tmp_path / "slow.toml")
+    late = tomllib.loads((tmp_path / "slow.toml").read_text())["regulation"]["made_for"]["late"]
+    assert late == {"start": [0.0, 1.0], "noise": 0.002, "noise_every": 1.0}
+    for same in ((), ("late.start=0.5 s",), ("late.noise=0",)):
+        assert warnings_of(tmp_path / "slow.toml", *same) == []
+    for worse in ("late.start=2 s", "late.cap=1 s", "late.lag=0.5 s", "late.noise=0.01", "late.noise_every=5 s"):
+        (told,) = warnings_of(tmp_path / "slow.toml", worse)
+        assert "not as late (starts 0 to 1 s late, noise 0.2 % for 1 s) as this one (" in told
+    wl.bid(_written(tmp_path, GOOD), method="given", hours=2).write(tmp_path / "quick.toml")
+    assert tomllib.loads((tmp_path / "quick.toml").read_text())["regulation"]["made_for"]["late"] == {}
+    (told,) = warnings_of(tmp_path / "quick.toml", "late.start=2 s")
+    assert "not as late (obeys at once) as this one (starts 2 s late)" in told
+    assert warnings_of(_written(tmp_path, GOOD + NORMAL), "late.start=2 s") == warnings_of(
+        _written(tmp_path, GOOD + NORMAL)
+    )
 
 
 def warnings_of(path: Path, *overrides: str) -> list[str]:

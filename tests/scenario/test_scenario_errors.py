@@ -98,7 +98,15 @@ MISTAKES = {
     ),
     "outage without end": (
         GOOD + '[[cluster.outage]]\nstart = 0\nend = 1e300\nnodes = "4"\n',
-        "at most 1e+12 s can be counted",
+        "at most 1,000,000,000,000 s can be counted",
+    ),
+    "step beyond all clocks": (
+        GOOD + '[limit]\nsteps = [[0, "3 kW"],\n  [1e13, "off"]]\n',
+        "s.toml:14: [limit] steps: at most 1,000,000,000,000 s can be counted, got [10000000000000.0, 'off']",
+    ),
+    "tick beyond all clocks": (
+        GOOD + "[run]\ntick = 1e17\n",
+        "s.toml:13: [run] tick: at most 1,000,000,000,000 s can be counted, got 1e+17",
     ),
     "bad range": (
         GOOD + '[[cluster.outage]]\nstart = 0\nend = 9\nnodes = "4..7"\n',

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from wattline.bidding.trial import trial_hour
+from wattline.bidding.hours.trial import trial_hour
 from wattline.errors import InputError, ScenarioError
 from wattline.journal.journal import open_journal
 from wattline.model.lateness import Lateness

@@ -295,7 +295,7 @@ def test_weights_of_the_score_in_the_scenario(sold: Journal) -> None:
             "[prices]\nenergy = 0.1\nstart = 05:00:00\n",
             "[prices] start: expected a date and time like 2022-07-01T00:00:00-04:00, got 05:00:00",
         ),
-        ("[prices]\nenergy = 1e308\n", "[prices] energy: must be a number, at most 1e+09, got 1e+308"),
+        ("[prices]\nenergy = 1e308\n", "[prices] energy: must be a number, at most 1,000,000,000, got 1e+308"),
         (
             '[prices]\nenergy = {file = "n.csv", unit = "$/kWh", repeat = true}\n',
             "[prices] energy: n.csv would begin anew",

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wattline.bidding.trial import trial_hour
+from wattline.bidding.hours.trial import trial_hour
 from wattline.errors import InputError
 from wattline.journal.journal import open_journal
 from wattline.model.regulation import Bid

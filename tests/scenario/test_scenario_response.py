@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wattline.bidding.setting import Protocol, Setting
-from wattline.bidding.trial import trial_hour
+from wattline.bidding.hours.setting import Protocol, Setting
+from wattline.bidding.hours.trial import trial_hour
 from wattline.errors import InputError
 from wattline.formats.jobs import read_trace
 from wattline.journal.journal import open_journal

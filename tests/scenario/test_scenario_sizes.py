@@ -69,7 +69,7 @@ def study(folder: Path, text: str) -> Study:
             KINDS + "[regulation]\nmean = 1000\nreserve = 10\ncontrol = 1e-3\n",
             "10,800,000 control periods of 0.001 s would be made, more than 10,000,000; take a longer period, or end",
         ),
-        (GOOD + "[profiles]\nsample = 1e-9\n", " samples of power of 1e-09 s would take about"),
+        (GOOD + "[profiles]\nsample = 1e-9\n", " samples of power of 0.000000001 s would take about"),
         (KINDS + "[bid]\nhours = 1000000000\n", "[bid] hours: must be at most 100000, got 1000000000"),
         (
             GOOD.replace('"30/h"', "1e-9") + "[prices]\nenergy = 0.1\n",

@@ -36,12 +36,12 @@ def test_what_is_too_much_is_refused_with_its_line(tmp_path: Path, text: str) ->
     path.write_text(f"# a comment with [[[[[[[[[[[[[[[[ in it\n{text}\n")
     for read in (read_scenario, read_plan):
         tracemalloc.start()
-        began = time.monotonic()
+        began = time.process_time()
         with pytest.raises(ScenarioError) as caught:
             read(path)
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert time.monotonic() - began < 5.0
+        assert time.process_time() - began < 5.0
         assert most < 50e6
         assert str(caught.value) == f"{path}:2: {TOO_MUCH[text]}; no scenario needs that"
 
@@ -95,9 +95,9 @@ def test_what_is_allowed_is_read_as_ever() -> None:
 )
 def test_texts_that_do_not_end_take_no_time(text: str) -> None:
     """What is no TOML is left to the reader, which says what is wrong with it."""
-    began = time.monotonic()
+    began = time.process_time()
     check_size(text)
-    assert time.monotonic() - began < 2.0
+    assert time.process_time() - began < 2.0
     with pytest.raises(tomllib.TOMLDecodeError):
         loads(text)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +162,10 @@ def test_functions_of_the_user_are_checked_too(tmp_path: Path) -> None:
         ("select", "s.n_resume[0] = -3\nreturn 0", "-3 jobs resumed"),
         ("select", "s.p_job[0] = 0\ns.p_nodes[0] = 1\ns.p_why[0] = 77\nreturn 1", "77 as reason"),
         ("cap", "s.n_recap[0] = 99\nreturn 1", "wants 99 jobs capped"),
+        ("cap", "return -1", "returned -1; 1 is right where it wants something changed, else 0"),
+        ("cap", "return 1 << 40", "returned 1099511627776; 1 is right"),
+        ("learn", "return 1", "returned 1; 0 is right"),
+        ("profile", "return -1", "returned -1; 0 is right"),
         ("learn", "s.estimate_s[max(arg, 0)] = np.nan\nreturn 0", "gave job 1 s.estimate_s = nan"),
         ("learn", "s.estimate_s[5] = -1.0\nreturn 0", "gave job 6 s.estimate_s = -1"),
         ("profile", "s.profile_w[max(arg, 0)] = np.inf\nreturn 0", "gave job 1 s.profile_w = inf"),
@@ -267,3 +273,35 @@ def test_memory_must_be_a_number(tmp_path: Path) -> None:
     """A declaration of memory that is no number of floats is told at the line of the declaration."""
     with pytest.raises(PolicyError, match=r"mine\.py:5: memory is a number of floats"):
         written(tmp_path, "return 0", more=", memory=1.5")
+
+
+COMPILES = """
+import time
+import numba
+from wattline.wiring.watched import _Worker
+
+def compile_and_go_on():
+    n = 0
+    while True:
+        n += 1
+        if n < 7:
+            numba.njit(eval(f"lambda x: x * {n} + {n}.5 if x > {n} else x - {n}"))(1.0)
+
+for i in range(4):
+    worker = _Worker(compile_and_go_on)
+    time.sleep(0.2 + 0.2 * i)
+    worker.stop()
+    worker.thread.join(30.0)
+    print(type(worker.problem).__name__)
+print(numba.njit(lambda x: x + 1)(2))
+"""
+
+
+@NEEDS_JIT
+def test_who_is_stopped_in_the_compiler_takes_nobody_along() -> None:
+    """A policy in plain Python that is given up while a helper of it is compiled ends, the process and the compiler do
+    not.
+    """
+    done = subprocess.run([sys.executable, "-c", COMPILES], capture_output=True, text=True, timeout=120.0)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["_StoppedError"] * 4 + ["3"]

@@ -11,6 +11,7 @@ from wattline.scenario.documents import Document
 from wattline.scenario.read.toml_text import to_toml
 from wattline.scenario.sections.policy import SLOTS, MechanismSpec, PolicySpec
 from wattline.scenario.sections.regulation.regulation import takes_part
+from wattline.units import in_full
 
 MOST_VARIANTS = 1000
 """Combinations of the policies that a scenario lists."""
@@ -38,9 +39,12 @@ def variants(document: Document) -> list[Variant]:
             ("policy", varied[0]), f"{count:,} combinations of policies are listed, more than {MOST_VARIANTS:,}"
         )
     found = []
-    for picks in itertools.product(*(chosen[slot] for slot in varied)):
+    combined = list(itertools.product(*(chosen[slot] for slot in varied)))
+    short = [", ".join(_label(pick) for pick in picks) for picks in combined]
+    for picks, name in zip(combined, short, strict=True):
         given = {slot: _plain_pick(pick) for slot, pick in zip(varied, picks, strict=True)}
-        label = ", ".join(_label(pick) for pick in picks)
+        twins = short.count(name) > 1  # policies of one name in two files
+        label = ", ".join(_label(pick, whole=True) for pick in picks) if twins else name
         data = {**document.data, "policy": {**document.data["policy"], **given}}
         picked = PolicySpec(**{s: [chosen[s][0]] for s in SLOTS} | {s: [p] for s, p in zip(varied, picks, strict=True)})
         spec = document.spec.model_copy(update={"policy": picked})
@@ -68,7 +72,8 @@ def _plain_pick(pick: MechanismSpec) -> str | dict[str, str | float]:
     return {"name": pick.name, **pick.params} if pick.params else pick.name
 
 
-def _label(pick: MechanismSpec) -> str:
+def _label(pick: MechanismSpec, *, whole: bool = False) -> str:
     name = Path(pick.name).stem if ".py" in pick.name and ":" not in pick.name else pick.name.rpartition(":")[2]
-    params = ", ".join(f"{key} = {value:g}" for key, value in pick.params.items())
+    name = pick.name if whole else name
+    params = ", ".join(f"{key} = {in_full(value)}" for key, value in pick.params.items())
     return f"{name} ({params})" if params else str(name)

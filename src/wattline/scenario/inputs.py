@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattline.errors import ScenarioError
+from wattline.files import open_regular
 
 if TYPE_CHECKING:
     from wattline.scenario.documents import Document
@@ -29,6 +33,47 @@ def inputs(document: Document) -> Iterator[tuple[KeyPath, Path]]:
             yield key, document.base / text.partition(".py:")[0]
             if ".py:" in text:
                 yield key, document.base / f"{text.partition('.py:')[0]}.py"
+
+
+def identity(document: Document) -> dict[str, Any]:
+    """Return what results of a scenario rest on, as plain data: what it says but for its sweep, and the files it
+    names.
+    """
+    data = {key: value for key, value in document.data.items() if key != "sweep"}
+    text = json.dumps(data, sort_keys=True, default=str)
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    return {"name": document.spec.name, "scenario": sha256, "files": inputs_sha256(document)}
+
+
+def inputs_sha256(document: Document) -> str:
+    """Return a hash of all files that the scenario names: what was computed of others does not go with them."""
+    return files_sha256(path for key, path in inputs(document) if key)
+
+
+def files_sha256(paths: Iterable[Path]) -> str:
+    """Return a hash of those files among some that there are; that of a journal's folder is its manifest's."""
+    digest = hashlib.sha256()
+    for path in paths:
+        try:
+            file = path / "manifest.json" if path.is_dir() else path  # which knows its tables
+            if not file.is_file():
+                continue
+            status = file.stat()
+            found = _file_sha256(file.resolve(), status.st_size, status.st_mtime_ns)
+        except (OSError, ValueError):  # too long a name, a NUL: it names no file
+            continue
+        digest.update(f"{found}\n".encode())
+    return digest.hexdigest()
+
+
+@functools.lru_cache(maxsize=1024)
+def _file_sha256(path: Path, _size: int, _mtime_ns: int) -> str:
+    """Return the hash of a file; one that has not changed since is read once."""
+    digest = hashlib.sha256()
+    with open_regular(path) as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def refuse_input(document: Document, target: Path, wanted: str, *, but: tuple[KeyPath, ...] = ()) -> None:

@@ -19,6 +19,7 @@ from wattline.scenario.read.files import read_toml
 from wattline.scenario.read.quantities import Count, Finite, Name, Power
 from wattline.scenario.read.source import Source
 from wattline.scenario.read.validation import validate_as
+from wattline.units import in_full
 
 FLAGS = "the flags"
 """What stands in the place of a file's name where there is none."""
@@ -168,12 +169,12 @@ def _question(spec: PlanSpec, source: Source) -> Question:
         raise source.error((missing, "price"), "is missing; give the prices of both nodes, or cost_ratio")
     if spec.cost_ratio is not None and spec.cost_ratio < 1:
         raise source.error(
-            ("cost_ratio",), f"must be 1 or more, the older node is the cheaper one, got {spec.cost_ratio:g}"
+            ("cost_ratio",), f"must be 1 or more, the older node is the cheaper one, got {in_full(spec.cost_ratio)}"
         )
     prices = None
     if dear is not None and cheap is not None:
         if cheap > dear:
-            raise source.error(("older", "price"), f"is above that of a high-end node, {dear:g}; swap them?")
+            raise source.error(("older", "price"), f"is above that of a high-end node, {in_full(dear)}; swap them?")
         r, f = spec.rack, spec.life
         racks = Racks(r.nodes, r.price, r.top_racks, r.top_price) if r else Racks()
         life = Life(f.years, f.electricity, f.pue, f.maintenance) if f else Life()
@@ -205,7 +206,8 @@ def _application(
     except InputError as problem:
         raise source.error((*where, "table"), str(problem)) from None
     notes.append(
-        f"{spec.name}: a line of {line.slope_s:.4g} s a node and {line.intercept_s:.4g} s was fitted up to "
+        f"{spec.name}: a line of {in_full(line.slope_s, 4)} s a node and {in_full(line.intercept_s, 4)} s was "
+        "fitted up to "
         f"{line.most_nodes} nodes; "
         f"it is {error:.1%} off on average" + ('; use the table itself (law = "measured")' if error > 0.07 else "")
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from wattline.bidding.budget import POLICY
-from wattline.bidding.setting import Prices, Protocol, Setting
+from wattline.bidding.hours.setting import Prices, Protocol, Setting
 from wattline.generate.kinds import check_kinds
 from wattline.market.bill import flat_book
 from wattline.memory import require_bytes
@@ -55,7 +55,7 @@ def build_setting(document: Document, *, given: bool = False) -> Setting:
         if mechanism.builtin and not mechanism.target:
             raise context.error(
                 ("policy", mechanism.slot),
-                f"{mechanism.name!r} does not follow a power target, so no bid can be kept with it",
+                f"{mechanism.called!r} does not follow a power target, so no bid can be kept with it",
             )
     nodes = cluster_nodes(document)
     kinds = build_kinds(document, nodes)

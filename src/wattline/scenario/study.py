@@ -30,13 +30,13 @@ from wattline.scenario.read.source import Context
 from wattline.scenario.read.toml_text import to_toml
 from wattline.scenario.sections.cluster.variability import build_variability
 from wattline.scenario.sections.configurations import MoldableJobs, add_moldable, build_moldable, check_chooser
-from wattline.scenario.sections.late import add_late
+from wattline.scenario.sections.late import add_late, build_late
 from wattline.scenario.sections.limit import add_limit
 from wattline.scenario.sections.network import add_network
 from wattline.scenario.sections.output import add_output
 from wattline.scenario.sections.prices import build_billing
 from wattline.scenario.sections.profiles import LearnedFiles, add_profiles, build_learned
-from wattline.scenario.sections.regulation.regulation import Market, add_market, build_market, takes_part
+from wattline.scenario.sections.regulation.regulation import Market, add_market, build_market, doubting, takes_part
 from wattline.scenario.sections.run import add_run, check_ticks
 from wattline.scenario.sections.trace import LIKE_DURATION_S, clock_of
 from wattline.scenario.traces import TraceCache
@@ -45,6 +45,7 @@ from wattline.wiring.options import Options
 
 if TYPE_CHECKING:
     from wattline.model.cluster import Cluster
+    from wattline.model.mechanism import Mechanism
     from wattline.reading.notes import Note, Trace
     from wattline.sim.keeping import Keeper
     from wattline.sim.simulate import Progress
@@ -52,11 +53,11 @@ if TYPE_CHECKING:
     from wattline.wiring.result import Result
 
 _KINDS = (
-    "{m.name!r} treats jobs by their kinds: give [[kind]] tables, or kinds = … "
+    "{m.called!r} treats jobs by their kinds: give [[kind]] tables, or kinds = … "
     "(wattline trace kinds finds them in a log)"
 )
 _TARGET = (
-    "{m.slot} policy {m.name!r} follows a power target: give [regulation] mean and reserve, "
+    "{m.slot} policy {m.called!r} follows a power target: give [regulation] mean and reserve, "
     "let wattline bid choose them (--write), or name a [policy] bid that makes them"
 )
 """What the writer of a scenario can do, where the simulator refuses a policy."""
@@ -137,6 +138,8 @@ class Study:
             known["recorded_power"] = dict(self.recorded)
         if self.trace.columns:
             known["columns"] = dict(self.trace.columns)
+        if self.trace.zone is not None and not self.trace.zone_assumed:
+            known["zone"] = self.trace.zone
         about = manifest(
             result,
             name=self.name,
@@ -197,7 +200,7 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
         trace_sha256=trace_sha256,
         market=market,
         billing=build_billing(spec.prices, spec.regulation, context, trace, start_s, least_end_s, hours),
-        learned=_learned(document, context),
+        learned=_learned(document, context, policies.profile),
         watts=build_watts(document, trace),
         recorded=recorded,
     )
@@ -205,9 +208,9 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
     return baseline if variant.baseline and baseline is not None else replace(study, baseline=baseline)
 
 
-def _learned(document: Document, context: Context) -> LearnedFiles:
+def _learned(document: Document, context: Context, learner: Mechanism) -> LearnedFiles:
     """Return the files of profiles; a run may leave anew what it begins with, and no other file that it reads."""
-    learned = build_learned(document.spec.profiles, context)
+    learned = build_learned(document.spec.profiles, context, learner)
     if learned.save is not None:
         where = document.source.where(("profiles", "save"))
         refuse_input(document, learned.save, where, but=(("profiles", "load"),))
@@ -268,6 +271,7 @@ def _market(document: Document, trace: Trace, cluster: Cluster, policies: Polici
     if spec.regulation is not None and takes_part(spec.regulation, spec.policy):
         start_s, span_s = clock_of(spec.trace, trace.jobs)
         market = build_market(spec.regulation, document.context, cluster, start_s, span_s, made=spec.policy.makes_bids)
+        market = doubting(market, spec.regulation, build_late(spec.late))
     for m in policies.slots():
         key = ("regulation",) if spec.regulation else ("policy", m.slot)
         _refuse(document, key, _TARGET.format(m=m), check_target, m, followed=market is not None)

@@ -24,8 +24,8 @@ from wattline.scenario.sections.regulation.regulation import FITTED, GAUSSIAN, R
 from wattline.scenario.sections.series import SERIES, is_price
 
 if TYPE_CHECKING:
-    from wattline.bidding.choice import Choice
-    from wattline.bidding.setting import Setting
+    from wattline.bidding.hours.setting import Setting
+    from wattline.bidding.searches.choice import Choice
 
 
 MADE = "# Made by wattline bid --write, which replaces it without asking: put your own changes into another file."
@@ -75,22 +75,16 @@ def with_bid(document: Document, setting: Setting, choice: Choice) -> dict[str, 
     market = data.setdefault("regulation", {})
     if "bid" not in (choice.params or {}):  # else its policy makes them, by the parameters below
         market["mean"], market["reserve"] = choice.bid.mean_w, choice.bid.reserve_w
-    law = law_of_signal(document.spec.regulation or RegulationSpec(), document.context)
-    market["made_for"] = made_for(law, _searched(document, setting, choice))
+    spec = document.spec.regulation or RegulationSpec()
+    if choice.method != "given" or spec.made_for is None:  # a bid that was given stays one for the signal of its search
+        days = [] if choice.method == "given" else sorted({record.digest for record in setting.records})
+        market["made_for"] = made_for(law_of_signal(spec, document.context), days, document.spec.late)
     if choice.weights is not None:
         weights = dict(zip((kind.name for kind in setting.kinds), choice.weights.tolist(), strict=True))
         _put_weights(data, weights)
     for slot, values in (choice.params or {}).items():
         _put_parameters(data, slot, values, setting)
     return data
-
-
-def _searched(document: Document, setting: Setting, choice: Choice) -> list[str]:
-    """Return the days on which a bid was searched: these, and those of before where it was given."""
-    if choice.method != "given":
-        return sorted({record.digest for record in setting.records})
-    before = document.spec.regulation.made_for if document.spec.regulation else None
-    return [] if before is None else before.days
 
 
 def _put_weights(data: dict[str, Any], weights: dict[str, float]) -> None:

@@ -73,7 +73,7 @@ def told(mechanism: Mechanism, *tried: World) -> Iterator[None]:
 def _where(mechanism: Mechanism, tried: tuple[World, ...]) -> str:
     names = " and ".join(world.words for world in tried)
     several = "worlds" if len(tried) > 1 else "world"
-    return f"in the {several} {names}, seed {SEED}, {mechanism.slot} {mechanism.name!r}: "
+    return f"in the {several} {names}, seed {SEED}, {mechanism.slot} {mechanism.called!r}: "
 
 
 def outcome(result: Result) -> dict[str, bytes]:

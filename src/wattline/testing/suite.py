@@ -29,7 +29,7 @@ def check_policy(mechanism: Mechanism, params: Params = None, *, call_limit_s: f
     A policy that passes them all is remembered: compiled, this very source runs without checks of its indices from then
     on.
     """
-    report = Report(f"{mechanism.slot} policy {mechanism.name!r}")
+    report = Report(f"{mechanism.slot} policy {mechanism.called!r}")
     with time_limit(call_limit_s):
         for check in checks_for(mechanism):
             row, go_on = _row(check, mechanism, params)

@@ -12,6 +12,7 @@ from wattline.model.configurations import Configurations, Moldable
 from wattline.reading.notes import Note, listed, quote
 from wattline.scenario.built.scaled_tables import asked_row
 from wattline.scenario.read.source import Context
+from wattline.units import in_full
 
 if TYPE_CHECKING:
     from wattline.model.jobs import JobTable
@@ -83,7 +84,10 @@ def as_measured(
         told = "take, as asked for, the time that their table has, not that of the trace"
         notes.append(
             Note(
-                "repaired", told, int(changed.sum()), f"job {jobs.job_id[j]}: {work_s[j]:g} s, not {jobs.work_s[j]:g} s"
+                "repaired",
+                told,
+                int(changed.sum()),
+                f"job {jobs.job_id[j]}: {in_full(work_s[j])} s, not {in_full(jobs.work_s[j])} s",
             )
         )
     return jobs.with_columns(work_s=work_s, draw_w=draw_w)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Sequence
@@ -78,18 +79,22 @@ def set_key(data: dict[str, Any], dotted: str, value: Any, shown: str) -> KeyPat
     path: KeyPath = ()
     table: Any = data
     for part in parents:
-        path = (*path, _step(table, part, shown))
+        path = (*path, _step(table, part, shown, path))
         table = table.setdefault(part, {}) if isinstance(table, dict) else table[path[-1]]
-    key = _step(table, last, shown)
+    key = _step(table, last, shown, path)
     table[key] = value
     return (*path, key)
 
 
-def _step(table: Any, part: str, shown: str) -> str | int:
+def _step(table: Any, part: str, shown: str, path: KeyPath) -> str | int:
+    """Return the key or position that a part of a dotted name stands for in the table at ``path``."""
     if isinstance(table, dict):
         return part
     if isinstance(table, list):
         if part.isdigit() and int(part) < len(table):
             return int(part)
         raise ScenarioError(f"{shown}: {part!r} is not a position in a list of {len(table)} (they count from 0)")
-    raise ScenarioError(f"{shown}: {part!r} is inside {shorten(table)}, which has no keys")
+    hint = ""
+    if isinstance(table, str) and len(path) == 2 and path[0] == "policy":
+        hint = f"""; parameters stand beside the name: {path[0]}.{path[1]}={{name = {json.dumps(table)}, {part} = …}}"""
+    raise ScenarioError(f"{shown}: {part!r} is inside {shorten(table)}, which has no keys{hint}")

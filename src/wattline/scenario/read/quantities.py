@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from wattline.errors import InputError, shorten
-from wattline.units import TIME_UNITS, bandwidth_bps, bytes_per_s, duration_s, power_w
+from wattline.units import MOST_S, TIME_UNITS, bandwidth_bps, bytes_per_s, duration_s, in_full, power_w
 
 SEEDS = 2**53
 """Seeds below this differ as floats too, which is how policies see them."""
@@ -29,12 +29,13 @@ LONGEST_NAME = 100
 
 @dataclass(frozen=True)
 class Words:
-    """What a key takes, in words, for the reference."""
+    """What a key takes, in words, for the reference; and the SI unit of a number there."""
 
     text: str
+    unit: str = ""
 
 
-def _quantity(parse: Callable[[Any], float], least: float = 0.0) -> BeforeValidator:
+def _quantity(parse: Callable[[Any], float], least: float = 0.0, most_s: float = math.inf) -> BeforeValidator:
     def check(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise PydanticCustomError("quantity", "{text}", {"text": f"expected a number or text, got {value!r}"})
@@ -47,10 +48,19 @@ def _quantity(parse: Callable[[Any], float], least: float = 0.0) -> BeforeValida
         if found < 0:
             raise PydanticCustomError("quantity", "{text}", {"text": f"must not be negative, got {value!r}"})
         if found < least:
-            raise PydanticCustomError("quantity", "{text}", {"text": f"must be at least {least:g} s, got {value!r}"})
+            told = f"must be at least {in_full(least)} s, got {value!r}"
+            raise PydanticCustomError("quantity", "{text}", {"text": told})
+        if most_s < found < math.inf:
+            told = f"at most {in_full(most_s)} s can be counted, got {_typed(value)}"
+            raise PydanticCustomError("quantity", "{text}", {"text": told})
         return found
 
     return BeforeValidator(check)
+
+
+def _typed(value: Any) -> str:
+    """Return a value as a person writes it: text as it is, a number in full."""
+    return in_full(value, 15) if isinstance(value, float) else shorten(value)
 
 
 def rate_per_s(text: str | float) -> float:
@@ -109,13 +119,17 @@ def _off_or_power(text: str | float) -> float:
     return math.inf if text == "off" else power_w(text)
 
 
-Power = Annotated[float, _quantity(power_w), Words('power, like `"350 W"` (a number is watts)')]
-Limit = Annotated[float, _quantity(_off_or_power), Words('power, like `"12 MW"`, or `"off"`')]
-Duration = Annotated[float, _quantity(duration_s), Words('duration, like `"15 min"` (a number is seconds)')]
+Power = Annotated[float, _quantity(power_w), Words('power, like `"350 W"` (a number is watts)', "W")]
+Limit = Annotated[float, _quantity(_off_or_power), Words('power, like `"12 MW"`, or `"off"`', "W")]
+Duration = Annotated[
+    float, _quantity(duration_s, most_s=MOST_S), Words('duration, like `"15 min"` (a number is seconds)', "s")
+]
 Span = Annotated[Duration, Field(allow_inf_nan=False)]
 """A duration that ends."""
 Period = Annotated[
-    float, _quantity(duration_s, SHORTEST_S), Words('duration, like `"2 s"` (a number is seconds), at least 1 ms')
+    float,
+    _quantity(duration_s, SHORTEST_S, MOST_S),
+    Words('duration, like `"2 s"` (a number is seconds), at least 1 ms', "s"),
 ]
 Rate = Annotated[float, _quantity(rate_per_s), Words('rate, like `"30/h"` (a number is per second)')]
 Bandwidth = Annotated[

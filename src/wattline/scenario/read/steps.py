@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from wattline.errors import InputError
 from wattline.scenario.read.base import KeyPath, Problem
 from wattline.scenario.read.quantities import Words
-from wattline.units import duration_s, power_w
+from wattline.units import MOST_S, duration_s, in_full, power_w
 
 Steps = list[Annotated[list[Any], Words("[time, power]")]]
 """Type of a key that holds steps."""
@@ -26,6 +26,8 @@ def parse_step(step: Sequence[Any]) -> tuple[float, float]:
     time_s, watts = duration_s(time), math.inf if power == "off" else power_w(power)
     if not (0 <= time_s < math.inf and watts >= 0):
         raise InputError(f"time and power must be numbers that are not negative, got {step!r}")
+    if time_s > MOST_S:
+        raise InputError(f"at most {in_full(MOST_S)} s can be counted, got {step!r}")
     return time_s, watts
 
 

@@ -54,9 +54,9 @@ def _explain(detail: ErrorDetails, source: Source, model: type[Section]) -> Scen
         section = ".".join(p for p in path[:-1] if isinstance(p, str))
         return ScenarioError(f"{source.where(path[:-1])}: key {path[-1]!r} is missing in {_section(section)}")
     if kind in ("quantity", "policy"):
-        return source.error(path, str(context["text"]))
+        return source.error(path, f"{context['text']}{_in_turn(path, value, model)}")
     if kind in _EXPECTED:
-        return source.error(path, f"expected {_EXPECTED[kind]}, got {shorten(value)}")
+        return source.error(path, f"expected {_EXPECTED[kind]}, got {shorten(value)}{_in_turn(path, value, model)}")
     if kind == "literal_error":
         hint = did_you_mean(value, re.findall(r"'([^']*)'", str(context["expected"]))) if isinstance(value, str) else ""
         known = "" if hint.startswith("; known") else hint
@@ -64,6 +64,16 @@ def _explain(detail: ErrorDetails, source: Source, model: type[Section]) -> Scen
     message = re.sub(r"^Input should be ", "must be ", detail["msg"]).replace("greater than or equal to", "at least")
     message = message.replace("less than or equal to", "at most")
     return source.error(path, f"{message}, got {shorten(value)}")
+
+
+def _in_turn(path: KeyPath, value: Any, model: type[Section]) -> str:
+    """Return how a key takes several values in turn, where a list was given to one that takes none."""
+    if not isinstance(value, list) or not value or "sweep" not in model.model_fields:
+        return ""
+    if not all(isinstance(part, str) for part in path):
+        return ""
+    name = ".".join(map(str, path))
+    return f"; several values in turn: wattline sweep or compare with --vary {name}=…,…, or [sweep] {name} = […, …]"
 
 
 def _unknown_key(path: KeyPath, source: Source, model: type[Section]) -> ScenarioError:

@@ -13,6 +13,7 @@ from wattline.reading.notes import Note
 from wattline.scenario.read.base import Problem, Section
 from wattline.scenario.read.quantities import Power, Words
 from wattline.scenario.read.source import Context
+from wattline.units import in_full
 
 if TYPE_CHECKING:
     from wattline.model.jobs import JobTable
@@ -76,9 +77,10 @@ def weigh_jobs(spec: BoundsSpec, context: Context, jobs: JobTable, notes: list[N
         top = int(np.argmax(jobs.priority))
         if jobs.priority[top] > MOST_WEIGHT:
             told = (
-                f"job {jobs.job_id[top]} has priority {jobs.priority[top]:g}, which would multiply its share of power"
+                f"job {jobs.job_id[top]} has priority {in_full(jobs.priority[top])}, which would multiply its "
+                "share of power"
             )
             raise context.error(("bounds",), f'{told}: give [bounds] priorities = "ignore", or weight')
         told = "priorities, which weigh a job's share of power"
-        notes.append(Note("kept", told, int(weighing.sum()), f"job {jobs.job_id[top]}: {jobs.priority[top]:g}"))
+        notes.append(Note("kept", told, int(weighing.sum()), f"job {jobs.job_id[top]}: {in_full(jobs.priority[top])}"))
     return jobs

@@ -108,10 +108,14 @@ def check_chooser(select: Mechanism, context: Context, *, moldable: bool, limite
     if not select.shapes:
         return
     if not moldable:
-        told = f"{select.name!r} chooses among configurations of moldable jobs: give [[configurations]] (or --configs)"
+        told = (
+            f"{select.called!r} chooses among configurations of moldable jobs: give [[configurations]] (or --configs)"
+        )
         raise context.error(("policy", "select"), told)
     if not limited:
-        told = f"{select.name!r} shares out a power limit: give [limit] power (or --power-limit), or [[budget]] tables"
+        told = (
+            f"{select.called!r} shares out a power limit: give [limit] power (or --power-limit), or [[budget]] tables"
+        )
         raise context.error(("policy", "select"), told)
 
 
@@ -161,12 +165,11 @@ def build_moldable(
     hold_against(context, jobs, found, names, notes)
     jobs = as_measured(jobs, whole, scaled, notes)
     if not select.shapes and select.builtin:  # a user's own policy may choose in ways that its flags do not tell
-        said = (
-            f"tables of configurations, among which select policy {select.name!r} does not choose: jobs run as they ask"
-        )
+        who = f"select policy {select.called!r}"
+        said = f"tables of configurations, among which {who} does not choose: jobs run as they ask"
         notes.append(Note("kept", said, len(found), ""))
         if varied:
-            said = f"nodes that differ need a select policy that chooses configurations, not {select.name!r}"
+            said = f"nodes that differ need a select policy that chooses configurations, not {select.called!r}"
             raise context.error(("cluster", "variability"), said)
         found, scaled = {}, set()
     noted = replace(trace.with_jobs(jobs), notes=(*trace.notes, *notes))

@@ -18,6 +18,7 @@ from wattline.scenario.read.source import Context
 from wattline.wiring.options import Options
 
 if TYPE_CHECKING:
+    from wattline.model.mechanism import Mechanism
     from wattline.sim.simulate import Simulation
     from wattline.wiring.result import Result
 
@@ -94,8 +95,11 @@ class LearnedFiles:
             write_profiles(self.save, result.profiles)
 
 
-def build_learned(spec: ProfilesSpec, context: Context) -> LearnedFiles:
+def build_learned(spec: ProfilesSpec, context: Context, learner: Mechanism) -> LearnedFiles:
     """Return the files of profiles that a scenario names; what could not be saved later is said now."""
+    for key in ("load", "save"):
+        if getattr(spec, key) is not None:
+            _refuse_forgetful(key, context, learner)
     target = None if spec.save is None else context.base / spec.save
     if target is not None and target.suffix != ".parquet":
         raise context.error(("profiles", "save"), f"end the name in .parquet, got {spec.save!r}")
@@ -106,6 +110,17 @@ def build_learned(spec: ProfilesSpec, context: Context) -> LearnedFiles:
     if target is not None and not os.access(target.parent, os.W_OK):
         raise context.error(("profiles", "save"), f"the folder {target.parent} cannot be written to")
     return LearnedFiles(None if spec.load is None else context.base / spec.load, target)
+
+
+def _refuse_forgetful(key: str, context: Context, learner: Mechanism) -> None:
+    """Refuse files of profiles for a policy whose profiles we do not know how to keep: a user's own, for one."""
+    from wattline.learn.merging import MERGE, keeps_profiles
+
+    if not keeps_profiles(learner):
+        raise context.error(
+            ("profiles", key),
+            f"the profile policy {learner.name!r} keeps nothing that could be saved; {', '.join(MERGE)} do",
+        )
 
 
 def add_profiles(options: Options, spec: ProfilesSpec) -> Options:

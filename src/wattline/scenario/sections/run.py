@@ -13,6 +13,7 @@ from wattline.errors import InputError
 from wattline.memory import require_bytes
 from wattline.scenario.read.base import Problem, Section
 from wattline.scenario.read.quantities import Duration, Period
+from wattline.units import in_full
 from wattline.wiring.options import Options
 
 MOST_TICKS = 10_000_000
@@ -70,7 +71,7 @@ def check_ticks(tick_s: float, length_s: float, what: str, origin: str = "") -> 
     ``origin`` says where the period stands if it is no key of the scenario.
     """
     ticks = length_s / tick_s
-    told = f"{ticks:,.0f} {what} of {tick_s:g} s{origin}"
+    told = f"{ticks:,.0f} {what} of {in_full(tick_s)} s{origin}"
     require_bytes(ticks * TICK_BYTES, told)
     if ticks > MOST_TICKS:
         raise InputError(

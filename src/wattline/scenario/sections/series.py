@@ -21,7 +21,7 @@ from wattline.scenario.built.billing import Clock
 from wattline.scenario.read.base import KeyPath, Problem, Section
 from wattline.scenario.read.quantities import Period, Words
 from wattline.scenario.read.source import Context
-from wattline.units import DAY_S
+from wattline.units import DAY_S, in_full
 
 if TYPE_CHECKING:
     from wattline.formats.series.prices import HeldTrace
@@ -162,9 +162,9 @@ def check_series(here: KeyPath, name: str, series: SeriesSpec) -> Iterator[Probl
         if key in series.model_fields_set:
             yield (*here, key), "goes with a file, not with a value"
     if (name == "carbon" or kind_of(name) != "price") and series.value is not None and not series.value >= 0:
-        yield here, f"must not be negative, got {series.value:g}"
+        yield here, f"must not be negative, got {in_full(series.value)}"
     if series.value is not None and not abs(series.value) <= MOST:
-        yield here, f"must be a number, at most {MOST:g}, got {series.value:g}"
+        yield here, f"must be a number, at most {in_full(MOST)}, got {in_full(series.value)}"
     units = units_of(name)
     if series.unit is not None and series.unit not in units:
         known = did_you_mean(series.unit, units) if units else "; a ratio has no unit"
@@ -230,14 +230,15 @@ def check_length(
         rounds = (end_s - start_s) / (held.end_s - held.start_s)
         if rounds * held.time_s.size > MOST_ROWS:
             told = (
-                f"{spec.file} would begin anew {rounds:,.0f} times in the run: it lasts {held.end_s - held.start_s:g} s"
+                f"{spec.file} would begin anew {rounds:,.0f} times in the run: it lasts "
+                f"{in_full(held.end_s - held.start_s)} s"
             )
             raise context.error(("prices", name), told)
     if held.covers(start_s, end_s):
         return
     run = Held(np.array([start_s]), np.zeros(1), end_s)
     if clock is None:
-        said = [f"{h.start_s - start_s:g} s to {h.end_s - start_s:g} s of the run" for h in (held, run)]
+        said = [f"{in_full(h.start_s - start_s)} s to {in_full(h.end_s - start_s)} s of the run" for h in (held, run)]
     else:
         by_s = clock.begin_unix_s - start_s
         said = [span_text(h.shifted(by_s), clock.zone) for h in (held, run)]

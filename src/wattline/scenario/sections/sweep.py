@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any
@@ -29,6 +29,8 @@ OFF = "off"
 
 _NUMBER = r"[+-]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*:\s*({_NUMBER})\s*:\s*({_NUMBER})\s*")
+
+_TWO = re.compile(rf"\s*{_NUMBER}\s*:\s*{_NUMBER}\s*")
 
 SEEDS, ZIPPED = "seeds", "zipped"
 
@@ -104,11 +106,26 @@ class Varied:
                 yield {key: setting[key] for key in self.keys}
 
 
-def vary(keys: Mapping[str, Any], zipped: Iterable[Sequence[str]] = (), seeds: int = 1, *, words: str = "") -> Varied:
-    """Check what is varied; ``words`` begins the complaints."""
+def vary(
+    keys: Mapping[str, Any],
+    zipped: Iterable[Sequence[str]] = (),
+    seeds: int = 1,
+    *,
+    words: str = "",
+    read: Callable[[str, Any], float | None] | None = None,
+) -> Varied:
+    """Check what is varied; ``words`` begins the complaints.
+
+    ``read`` returns the power or duration that a value of a key is, in SI units, and None for all others: "30 kW" and
+    30000 are one value of a limit.
+    """
+    _check_apart(keys, words)
     found = {key: values_of(given, f"{words}{key}") for key, given in keys.items()}
     groups = tuple(tuple(group) for group in zipped)
     _check_zipped(found, groups, words)
+    if read is not None:
+        _check_steps(found, words, read)
+    _check_once(found, groups, words, read)
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise InputError(f"{words}seeds is how many there are of each, a whole number from 1 on, got {shorten(seeds)}")
     if seeds > 1 and "seed" in found:
@@ -120,6 +137,20 @@ def vary(keys: Mapping[str, Any], zipped: Iterable[Sequence[str]] = (), seeds: i
             f"{words}that would be {runs:,} runs, at most {MOST_RUNS:,} are made; give fewer values or seeds"
         )
     return varied
+
+
+def _check_apart(keys: Iterable[str], words: str) -> None:
+    """Refuse a key within another one that is varied too, and keys of the sweep itself."""
+    known = set(keys)
+    for key in keys:
+        parts = key.split(".")
+        if parts[0] == "sweep":
+            raise InputError(
+                f"{words}{key} says what is varied and is no key of a run; seeds and zipped keys are given beside it"
+            )
+        for n in range(1, len(parts)):
+            if (outer := ".".join(parts[:n])) in known:
+                raise InputError(f"{words}{key} is a part of {outer}, which is varied too; vary one of them")
 
 
 def _check_zipped(keys: Mapping[str, Sequence[Any]], groups: Sequence[tuple[str, ...]], words: str) -> None:
@@ -138,6 +169,47 @@ def _check_zipped(keys: Mapping[str, Sequence[Any]], groups: Sequence[tuple[str,
         if len(set(counts.values())) > 1:
             told = ", ".join(f"{key} has {n}" for key, n in counts.items())
             raise InputError(f"{words}zipped: keys that move together have as many values each, but {told}")
+
+
+def _check_steps(keys: Mapping[str, Sequence[Any]], words: str, read: Callable[[str, Any], float | None]) -> None:
+    """Refuse a range without its step; two numbers may be a time of day where a key takes durations."""
+    for key, values in keys.items():
+        for value in values:
+            if isinstance(value, str) and _TWO.fullmatch(value) and read(key, value) is None:
+                raise InputError(
+                    f"{words}{key}: {value.strip()} has no step; a range is first:last:step, like 0.6:1.0:0.1"
+                )
+
+
+def _check_once(
+    keys: Mapping[str, Sequence[Any]],
+    groups: Sequence[tuple[str, ...]],
+    words: str,
+    read: Callable[[str, Any], float | None] | None,
+) -> None:
+    """Refuse a value, or a row of values that move together, that comes twice: its runs would be the same."""
+    together = {key for group in groups for key in group}
+    for group in (*groups, *((key,) for key in keys if key not in together)):
+        seen: dict[tuple[Any, ...], str] = {}
+        for row in zip(*(keys[key] for key in group), strict=True):
+            numbers = [None if read is None else read(key, value) for key, value in zip(group, row, strict=True)]
+            known = tuple(
+                _hashable(value if number is None else number) for value, number in zip(row, numbers, strict=True)
+            )
+            told = " with ".join(shorten(value) for value in row)
+            if known in seen:
+                twice = "is given twice" if seen[known] == told else f"is {seen[known]} again"
+                raise InputError(f"{words}{', '.join(group)}: {told} {twice}, and its runs would be the same")
+            seen[known] = told
+
+
+def _hashable(value: Any) -> Any:
+    """Return what tells a value from others; true and 1 are two."""
+    if isinstance(value, (list, dict)):
+        return repr(value)
+    if isinstance(value, bool) or value is None:
+        return repr(value), "a word"
+    return value if isinstance(value, (str, int, float)) else ("an object", id(value))
 
 
 def values_of(given: Any, what: str) -> list[Any]:
@@ -169,6 +241,10 @@ def _range(text: str, what: str) -> list[float] | None:
         raise InputError(
             f'{what}: {text.strip()} is a range with a step beyond its end; write a time in a list: ["{text.strip()}"]'
         )
+    if (last - first) % step != 0:
+        end = first + int((last - first) / step) * step
+        told = f"steps of {step} from {first} do not meet {last}"
+        raise InputError(f"{what}: {told}; end the range at {end}, or give a list")
     count = int((last - first) / step) + 1
     if count > MOST_VALUES:
         raise InputError(f"{what}: the range {text.strip()} has {count:,} values, more than {MOST_VALUES:,}")

@@ -224,7 +224,7 @@ def build_trace(
             not path.exists() and context.source.where(("trace", "file")) != spec.file
         ):  # a log given by itself says so itself
             raise context.error(("trace", "file"), f"no such file: {path}")
-        trace, sha256 = _cut(spec, read_log(spec, path, nodes)), file_sha256(path)
+        trace, sha256 = read_log(spec, path, nodes), file_sha256(path)
     machine = nodes if nodes is not None else trace.suggested_nodes
     if spec.load is not None:
         if machine is None:
@@ -261,7 +261,7 @@ def read_log(spec: TraceSpec, path: Path, nodes: int | None) -> Trace:
     )
     if cut:
         trace = replace(trace, notes=(*trace.notes, Note("kept", cut, len(trace.jobs), "")))
-    return trace
+    return _cut(spec, trace)
 
 
 def _cut(spec: TraceSpec, trace: Trace) -> Trace:

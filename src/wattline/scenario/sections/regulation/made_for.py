@@ -1,4 +1,6 @@
-"""[regulation.made_for]: what the signal was like for which a bid was made, and a loud word where this one differs."""
+"""[regulation.made_for]: what signal and machine were like for which a bid was made, and a loud word where these are
+others.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,17 @@ from typing import Any
 from pydantic import Field
 
 from wattline.market.signal_law import Law, differs
+from wattline.model.lateness import Lateness
 from wattline.scenario.read.base import Section
 from wattline.scenario.read.quantities import Count, Duration, Finite
+from wattline.scenario.sections.late import LateSpec, build_late
 
 
 class MadeForSpec(Section):
-    """The signal for which the bid was made, in figures; `wattline bid --write` writes it.
+    """The signal and the machine for which the bid was made, in figures; `wattline bid --write` writes it.
 
-    A run whose signal differs from it is warned of. `wattline signal` shows these figures for files.
+    A run whose signal differs from it, or whose machine is later, is warned of. `wattline signal` shows the figures of
+    a signal for files.
     """
 
     mean: Finite = Field(ge=-1, le=1, description="mean of the signal")
@@ -28,13 +33,34 @@ class MadeForSpec(Section):
     hours: Finite = Field(24.0, gt=0, description="hours of signal behind these figures; few allow larger differences")
     records: Count = Field(1, description="records behind these figures")
     days: list[str] = Field(default_factory=list, description="what tells the days apart on which the bid was searched")
+    late: LateSpec | None = Field(
+        None, description="how late the machine was for which the bid was made, as in `[late]` (default: not known)"
+    )
 
 
-def made_for(law: Law, days: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the table of a scenario that says for what signal its bid was made, and on which days it was searched."""
+def made_for(law: Law, days: Sequence[str] = (), late: LateSpec | None = None) -> dict[str, Any]:
+    """Return the table of a scenario that says for what its bid was made.
+
+    Parameters
+    ----------
+    law : Law
+        The figures of the signal.
+    days : sequence of str
+        What tells the days apart on which it was searched.
+    late : LateSpec, optional
+        How late the machine is; None: it obeys at once.
+    """
     told: dict[str, Any] = {"mean": law.mean, "std": law.std, "ends": law.ends, "hours": law.hours}
     told |= {"records": law.records} | ({"days": list(days)} if days else {})
-    return told if math.isnan(law.time_constant_s) else told | {"time_constant": law.time_constant_s}
+    told |= {} if math.isnan(law.time_constant_s) else {"time_constant": law.time_constant_s}
+    return told | {"late": _delays(late or LateSpec())}
+
+
+def _delays(late: LateSpec) -> dict[str, Any]:
+    """Return a table like `[late]`, as short as it can be."""
+    told = {"start": list(late.start), "cap": list(late.cap), "lag": late.lag, "noise": late.noise}
+    told = {key: value for key, value in told.items() if value not in (0.0, [0.0, 0.0])}
+    return told | ({"noise_every": late.noise_every} if late.noise else {})
 
 
 def law_made_for(spec: MadeForSpec) -> Law:
@@ -53,3 +79,18 @@ def warn_of_other_law(spec: MadeForSpec | None, law: Law) -> str:
         return ""
     how = "; ".join(told)
     return f"the bid was made for another signal than this one: {how}; nothing is known of what it keeps here"
+
+
+def warn_of_later_machine(spec: MadeForSpec | None, late: Lateness) -> str:
+    """Return the loud line of a machine that is later than the one the bid was made for ("": it is not, or nobody
+    knows).
+    """
+    if spec is None or spec.late is None:
+        return ""
+    then = build_late(spec.late)
+    later = late.start_s[1] > then.start_s[1] or late.cap_s[1] > then.cap_s[1] or late.noise > then.noise
+    longer = late.noise > 0 and late.noise_every_s > then.noise_every_s
+    if not later and not longer:
+        return ""
+    before = then.words() or "obeys at once"
+    return f"the bid was made for a machine that is not as late ({before}) as this one ({late.words()}): bid again"

@@ -10,28 +10,30 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from wattline.control.catalog import catalog
-from wattline.errors import did_you_mean
+from wattline.control.installed import broken_words, one_of
+from wattline.errors import PolicyError, did_you_mean
 from wattline.formats.series.bids import held_within
 from wattline.formats.series.bids import read_bids as read_file_of_bids
 from wattline.market.reach import Reach, check_bid, misfit
 from wattline.market.tariff import Tariff
+from wattline.model.lateness import Lateness
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.scenario.read.base import KeyPath, Problem, Section
 from wattline.scenario.read.quantities import Count, Files, Finite, Period, Power, Seed, Span, Words
 from wattline.scenario.read.source import Context
 from wattline.scenario.sections.policy import PolicySpec
-from wattline.scenario.sections.regulation.made_for import MadeForSpec, warn_of_other_law
+from wattline.scenario.sections.regulation.made_for import MadeForSpec, warn_of_later_machine, warn_of_other_law
 from wattline.scenario.sections.regulation.recorded import Recorded, names_of
 from wattline.scenario.sections.regulation.signals import FITTED, GAUSSIAN, SignalSource, reach_values
 from wattline.scenario.sections.run import RunSpec
-from wattline.units import HOUR_S
+from wattline.units import HOUR_S, in_full
 from wattline.wiring.options import Options
 
 __all__ = ["FITTED", "GAUSSIAN", "reach_values"]
 
 if TYPE_CHECKING:
     from wattline.arrays import Floats
-    from wattline.bidding.laws import SignalLaw
+    from wattline.bidding.hours.laws import SignalLaw
     from wattline.formats.series.bids import Steps
     from wattline.formats.series.records import Records
     from wattline.market.signal_law import Law
@@ -82,7 +84,7 @@ class RegulationSpec(Section):
         None, gt=0, allow_inf_nan=False, description="the bid: mean power P̄ (with `reserve`, or neither)"
     )
     reserve: Power | None = Field(None, allow_inf_nan=False, description="the bid: reserve R")
-    made_for: MadeForSpec | None = Field(None, description="the signal for which the bid was made")
+    made_for: MadeForSpec | None = Field(None, description="the signal and the machine for which the bid was made")
     bids: str | None = Field(
         None,
         description="file of bids instead: a row each, `time_s` (since the start of the run), `mean_w`, `reserve_w`; "
@@ -123,7 +125,7 @@ def check_regulation(market: RegulationSpec | None, policy: PolicySpec, run: Run
         key = "bids" if market.bids is not None else "mean"
         yield (*here, key), f'bids are made by policy {made[0]!r}; leave it out, or say [policy] bid = "given"'
     if market.lead > market.every:
-        yield (*here, "lead"), f"a bid is made at most as long ahead as it holds, every = {market.every:g} s"
+        yield (*here, "lead"), f"a bid is made at most as long ahead as it holds, every = {in_full(market.every)} s"
     if not made and ("every" in market.model_fields_set or "lead" in market.model_fields_set):
         key = "every" if "every" in market.model_fields_set else "lead"
         yield (*here, key), 'goes with a bid policy: say [policy] bid = "adaptive", for one'
@@ -131,7 +133,10 @@ def check_regulation(market: RegulationSpec | None, policy: PolicySpec, run: Run
         yield (*here, "until"), "must be after from"
     yield from _check_signal(market)
     if math.isfinite(run.tick) and run.tick != market.control:
-        yield ("run", "tick"), f"the control period is [regulation] control = {market.control:g} s; leave tick out"
+        yield (
+            ("run", "tick"),
+            f"the control period is [regulation] control = {in_full(market.control)} s; leave tick out",
+        )
     yield from _check_baseline(market)
 
 
@@ -159,9 +164,14 @@ def _check_baseline(market: RegulationSpec) -> Iterator[Problem]:
         return
     name, known = market.baseline, catalog()["select"]
     here: KeyPath = ("regulation", "baseline")
-    if name not in known:
-        yield here, f"unknown select policy {name!r}{did_you_mean(name, known)}"
-    elif known[name].target:
+    try:
+        found = known.get(name) or one_of("select", name)
+    except PolicyError as problem:
+        yield here, str(problem)
+        return
+    if found is None:
+        yield here, f"unknown select policy {name!r}{did_you_mean(name, known)}{broken_words()}"
+    elif found.target:
         yield here, f"{name!r} follows a power target; the baseline takes part in no market"
 
 
@@ -179,7 +189,7 @@ class Market:
     about: dict[str, Any]
     notes: tuple[Note, ...] = ()
     warnings: tuple[str, ...] = ()
-    """What nobody should overlook: records that are not alike, a signal for which the bid was not made."""
+    """What nobody should overlook: records that are not alike, a signal or a machine for which the bid was not made."""
     words: str = ""
     """What was taken from data."""
 
@@ -233,6 +243,12 @@ def other_law(market: RegulationSpec, context: Context) -> str:
     return "" if market.made_for is None else warn_of_other_law(market.made_for, law_of_signal(market, context))
 
 
+def doubting(market: Market, spec: RegulationSpec, late: Lateness) -> Market:
+    """Return a market with a loud line more, where the machine is later than the one the bid was made for."""
+    told = warn_of_later_machine(spec.made_for, late)
+    return replace(market, warnings=(*market.warnings, told)) if told else market
+
+
 def takes_part(market: RegulationSpec | None, policy: PolicySpec) -> bool:
     """Tell whether there is a bid in a scenario: made by a policy, read from a file, or given."""
     if market is None:
@@ -254,7 +270,7 @@ def build_market(
     if not signal.covers(spec.from_, until_s - 1e-9 * until_s):
         raise context.error(
             ("regulation", "signal"),
-            f"lasts {signal.end_s:g} s, shorter than the run, in which a bid holds until {until_s:g} s; "
+            f"lasts {in_full(signal.end_s)} s, shorter than the run, in which a bid holds until {in_full(until_s)} s; "
             "give a longer signal or an earlier until",
         )
     bids: list[tuple[float, Bid | None]] = []
@@ -316,15 +332,19 @@ def _read_bids(spec: RegulationSpec, context: Context, cluster: Cluster, until_s
         raise context.error(("regulation", "bids"), f"no such file: {path}")
     found = held_within(read_file_of_bids(path), spec.from_, until_s)
     if all(bid is None for _, bid in found):
-        told = f"no bid of {path} holds between {spec.from_:g} s and {until_s:g} s of the run"
+        told = f"no bid of {path} holds between {in_full(spec.from_)} s and {in_full(until_s)} s of the run"
         raise context.error(("regulation", "bids"), told)
     idle_w, max_w = _range_w(cluster)
     for time_s, bid in found:
         wrong = "" if bid is None else misfit(bid.mean_w, bid.reserve_w, idle_w, max_w)
         if bid is not None and wrong:
-            what = f"mean power of {bid.mean_w:g} W" if wrong == "mean" else f"reserve of {bid.reserve_w:g} W"
-            machine = f"that the machine can have (idle {idle_w:g} W, at most {max_w:g} W)"
-            told = f"{path}: bid at {time_s:g} s: a {what} is none {machine}"
+            what = (
+                f"mean power of {in_full(bid.mean_w)} W"
+                if wrong == "mean"
+                else f"reserve of {in_full(bid.reserve_w)} W"
+            )
+            machine = f"that the machine can have (idle {in_full(idle_w)} W, at most {in_full(max_w)} W)"
+            told = f"{path}: bid at {in_full(time_s)} s: a {what} is none {machine}"
             raise context.error(("regulation", "bids"), told)
     return found
 
@@ -353,7 +373,8 @@ def sold_hours(spec: RegulationSpec, context: Context, until_s: float) -> list[t
         key = "hours" if spec.hours is not None else "warmup" if spec.warmup else "from"
         raise context.error(
             ("regulation", key),
-            f"{max(fit, 0)} whole hours fit between {first_s:g} s, when billing begins, and {until_s:g} s, when the "
+            f"{max(fit, 0)} whole hours fit between {in_full(first_s)} s, when billing begins, and "
+            f"{in_full(until_s)} s, when the "
             "bid ends",
         )
     if (spec.hours or fit) > MOST_HOURS:

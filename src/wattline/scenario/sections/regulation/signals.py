@@ -13,7 +13,7 @@ from wattline.units import DAY_S, HOUR_S
 
 if TYPE_CHECKING:
     from wattline.arrays import Floats
-    from wattline.bidding.laws import SignalLaw
+    from wattline.bidding.hours.laws import SignalLaw
     from wattline.formats.series.records import Records
     from wattline.generate.signal_days import DaysFit
     from wattline.market.signal_law import Law
@@ -80,7 +80,7 @@ class SignalSource:
 
     def signal_law(self) -> SignalLaw:
         """Return what draws the signal of an hour: a generator, or a record from a place that the seed picks."""
-        from wattline.bidding.laws import GaussianLaw, recorded
+        from wattline.bidding.hours.laws import GaussianLaw, recorded
 
         if self.law == GAUSSIAN:
             std, time_constant_s, step_s, _ = self.normal()
