@@ -11,15 +11,16 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from wattline.bidding.aqa import aqa_bid, load_weights, start_bid
 from wattline.bidding.certificate import certify
-from wattline.bidding.choice import PAPER, Choice
 from wattline.bidding.choose import untried
-from wattline.bidding.trial import Trial
+from wattline.bidding.hours.trial import Trial
+from wattline.bidding.searches.aqa import aqa_bid, load_weights, start_bid
+from wattline.bidding.searches.choice import PAPER, Choice
 from wattline.journal.journal import open_journal
 from wattline.model.regulation import Bid
 from wattline.report.count.run import Run, load
 from wattline.report.figures.style import Drawn
+from wattline.report.show import dollars
 from wattline.systems.aqa import figures as draw
 from wattline.systems.aqa.around import large_setting
 from wattline.systems.aqa.study import Scale, Study, setting_of
@@ -117,7 +118,7 @@ def test_the_hour_shown_is_the_hour_of_the_study(study: Study, tmp_path: Path) -
     for policy in (AQA, ENERGYQARE):
         cost = study.in_sample["W4"][policy.name].choice.outcome.cost
         drawn = draw.draw_tuned(study, "W4", policy, "Fig. 6", tmp_path)
-        assert f"${cost:.3g}." in drawn.caption
+        assert f"{dollars(cost)}." in drawn.caption
 
 
 def test_errors_and_service_are_those_of_the_outcomes(study: Study) -> None:

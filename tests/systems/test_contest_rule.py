@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from wattline.bidding.outcome import Hour, Outcome
-from wattline.bidding.rates import Rate
-from wattline.bidding.trial import trial_hour
+from wattline.bidding.hours.outcome import Hour, Outcome
+from wattline.bidding.hours.rates import Rate
+from wattline.bidding.hours.trial import trial_hour
 from wattline.model.regulation import Bid
 from wattline.systems.aqa.study import setting_of
 from wattline.systems.contest.equal import LEAST, MOST, NEAR, STEP, Equal, Side, Worst, alike, equal_reserves, worst

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from wattline.cli.app import app
 from wattline.systems import together
 from wattline.systems.reproduction import SMALLER, Claim, Reproduction, Table, count
+from wattline.systems.work import Work
 
 CLAIMS = (
     Claim("Fig. 1", "a", "it is a & b", "a", holds=True),
@@ -21,10 +22,11 @@ CLAIMS = (
 )
 
 
-def outcome(name: str, out_dir: Path, say: object, *, quick: bool) -> Reproduction:
-    """Return a small outcome of a system."""
-    assert callable(say)
-    say("at work")
+def outcome(name: str, out_dir: Path, work: Work, *, quick: bool) -> Reproduction:
+    """Return a small outcome of a system of two pieces."""
+    work.say("at work")
+    work.plan(2)
+    work.each(abs, [-1, -2], workers=1)
     tables = {"t": Table(("x", "y"), (("1", "2"),))}
     remarks = [SMALLER, f"{name} has no data"] if quick else []
     return Reproduction(name, f"The system {name}", out_dir / f"{name}.html", CLAIMS, remarks, {"n": 1}, tables)
@@ -34,8 +36,12 @@ def test_all_systems_are_told_on_one_page(tmp_path: Path, monkeypatch: pytest.Mo
     """Statements by system with their verdicts and reasons, links to the pages, and what must be said first, once."""
     monkeypatch.setattr(together, "known", lambda: ["one", "two"])
     monkeypatch.setattr(together, "reproduce", outcome)
+    monkeypatch.setattr(together, "MINUTES", {"one": 3.0})
     said: list[str] = []
-    found = together.reproduce_all(tmp_path, said.append, quick=True)
+    done: list[tuple[float, float]] = []
+    found = together.reproduce_all(tmp_path, said.append, quick=True, progress=lambda *now: done.append(now))
+    assert sorted(set(done)) == [(0.0, 4.0), (1.5, 4.0), (3.0, 4.0), (3.5, 4.0), (4.0, 4.0)]
+    assert done == sorted(done)
     assert said == ["1/2 one", "1/2 one: at work", "2/2 two", "2/2 two: at work"]
     page = found.path.read_text(encoding="utf-8")
     assert "2 of 6 statements held, 2 not, 2 cannot be tested here." in page

@@ -10,12 +10,13 @@ import pytest
 from wattline.systems import reproduce
 from wattline.systems.aqa.study import Scale
 from wattline.systems.reproduction import Reproduction
+from wattline.systems.work import Work
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     """Return the quick reproduction."""
-    return reproduce("aqa", tmp_path_factory.mktemp("aqa"), lambda _text: None, quick=True)
+    return reproduce("aqa", tmp_path_factory.mktemp("aqa"), Work(), quick=True)
 
 
 def test_the_page_is_written(found: Reproduction) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wattline.bidding.choice import PAPER, STRICT
+from wattline.bidding.searches.choice import PAPER, STRICT
+from wattline.journal.kept import Kept
 from wattline.systems import reproduce
 from wattline.systems.contest import match, run
 from wattline.systems.contest.claims import claims
@@ -30,6 +31,7 @@ from wattline.systems.contest.worlds import (
 from wattline.systems.followers import AQA, SLACKLINE
 from wattline.systems.npb import kinds_of
 from wattline.systems.reproduction import Reproduction
+from wattline.systems.work import Work
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def found(folder: Path) -> Reproduction:
     """Return the quick contest."""
-    return reproduce("contest", folder, lambda _text: None, quick=True)
+    return reproduce("contest", folder, Work(), quick=True)
 
 
 def test_both_are_judged_on_the_same_hours(found: Reproduction) -> None:
@@ -78,20 +80,23 @@ def test_the_page_has_every_statement_and_table(found: Reproduction) -> None:
     assert all(len(claim.because) > 10 for claim in found.claims if not claim.holds)
 
 
-def test_what_was_made_is_not_made_again(found: Reproduction, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second run takes every comparison from its file; other hours or other policies are other files."""
+def test_what_was_made_is_not_made_again(found: Reproduction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A contest that was cut off takes every comparison that is done from what is kept; other hours are others."""
+    about = {"name": "contest"}
+    kept = Kept(tmp_path / "kept.jsonl", about, resume=False)
+    reproduce("contest", tmp_path, Work(kept=kept), quick=True)
+    kept.close()
 
     def never(case: Case, scale: Scale) -> dict[str, object]:
         raise AssertionError((case, scale))
 
     monkeypatch.setattr(run, "play", never)
-    again = reproduce("contest", folder, lambda _text: None, quick=True)
-    assert again.to_dict()["numbers"] == found.to_dict()["numbers"]
-    task = run.Task(Case(GAUSSIAN, "W4"), Scale.quick(), folder)
-    assert replace(task, scale=replace(task.scale, workloads=("W1", "W4"))).path == task.path
-    assert replace(task, scale=replace(task.scale, judge_hours=9)).path != task.path
-    monkeypatch.setattr(run, "fingerprint", lambda: "another engine")
-    assert task.path not in list(task.folder.iterdir())
+    again = Kept(tmp_path / "kept.jsonl", about, resume=True)
+    made = reproduce("contest", tmp_path, Work(kept=again), quick=True)
+    assert made.to_dict() == found.to_dict()
+    with pytest.raises(AssertionError):
+        run.run_contest(replace(Scale.quick(), judge_hours=9), Work(kept=again), quick=True)
+    again.close()
 
 
 def test_sets_of_hours_share_none() -> None:

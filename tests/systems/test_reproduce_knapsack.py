@@ -7,16 +7,18 @@ import json
 import numpy as np
 import pytest
 
+from wattline.systems.knapsack.claims import NotRunError, View, cause
 from wattline.systems.knapsack.data import LOAD, PUBLISHED_JOBS, load_jobs
 from wattline.systems.knapsack.page import NAME, reproduce
-from wattline.systems.knapsack.study import CHANGING, Scale, limit_steps, monthly_use, pieces_of
+from wattline.systems.knapsack.study import CHANGING, FEWER_FULL, Scale, Study, limit_steps, monthly_use, pieces_of
 from wattline.systems.reproduction import Reproduction
+from wattline.systems.work import Work
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     """Return the quick reproduction."""
-    return reproduce(tmp_path_factory.mktemp("knapsack"), True, lambda _: None)
+    return reproduce(tmp_path_factory.mktemp("knapsack"), True, Work())
 
 
 def test_the_quick_one_says_what_it_found(found: Reproduction) -> None:
@@ -37,6 +39,18 @@ def test_the_quick_one_says_what_it_found(found: Reproduction) -> None:
     assert json.dumps(found.to_dict())
 
 
+def test_tables_say_what_the_numbers_say(found: Reproduction) -> None:
+    """A table for each cap and order, named by its title, with a row a scheme."""
+    year = found.numbers["mira-like"]["wfp"]["3000.0"]
+    rows = {row[0]: row for row in found.tables["cap-of-3000-kw-wfp"].rows}
+    assert set(rows) == set(year)
+    for scheme, told in year.items():
+        assert rows[scheme][1] == f"{told['wait_s'] / 3600:,.2f}"
+        assert rows[scheme][6] == f"{told['capping']['deadlock_starts']:.0f}"
+    assert "no-cap-wfp" in found.tables
+    assert all(len(row) == len(table.header) for table in found.tables.values() for row in table.rows)
+
+
 def test_the_page_is_whole(found: Reproduction) -> None:
     """The page stands alone and has its figures."""
     text = found.path.read_text(encoding="utf-8")
@@ -50,11 +64,27 @@ def test_the_load_is_the_published_number_of_jobs() -> None:
     assert len(load_jobs("mira-like", 365.0, LOAD)) == pytest.approx(PUBLISHED_JOBS, rel=0.03)
 
 
-def test_what_does_not_hold_was_tested_elsewhere(found: Reproduction) -> None:
-    """A statement that does not hold says at which other loads it was tested, or that nothing else was run."""
-    for claim in found.claims:
-        if not claim.holds:
-            assert claim.because
+def test_only_what_does_not_hold_has_a_reason(found: Reproduction) -> None:
+    """Only a statement that does not hold has a reason."""
+    assert [bool(claim.because) for claim in found.claims] == [not claim.holds for claim in found.claims]
+
+
+def test_a_reason_names_where_a_statement_holds_and_where_not() -> None:
+    """It says at which other loads and shares of full-machine jobs it was tested, or that nothing else was run."""
+
+    def check(view: View) -> tuple[bool, str]:
+        if view.full == FEWER_FULL:
+            raise NotRunError
+        return view.load == 0.5, ""
+
+    def none_run(view: View) -> tuple[bool, str]:
+        raise NotRunError
+
+    view = View(Study(Scale.quick()), "wfp")
+    said = "it holds at a load of 50%; it does not at a load of 40% nor at a load of 65%"
+    assert cause(view, check) == said
+    assert cause(view, none_run) == "nothing else was run"
+    assert cause(view, lambda other: (other.full == FEWER_FULL, "")).startswith("it holds with 0.1% of full-machine")
 
 
 def test_the_changing_cap_has_five_equal_parts() -> None:

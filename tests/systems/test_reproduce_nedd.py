@@ -30,6 +30,7 @@ from wattline.systems.nedd.experiments import available
 from wattline.systems.nedd.page import reproduce
 from wattline.systems.nedd.study import tasks_of
 from wattline.systems.reproduction import Claim, Reproduction
+from wattline.systems.work import Work
 
 MACHINE = CORI
 
@@ -37,7 +38,7 @@ MACHINE = CORI
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     """Return the quick reproduction."""
-    return reproduce(tmp_path_factory.mktemp("nedd"), True, lambda _: None)
+    return reproduce(tmp_path_factory.mktemp("nedd"), True, Work())
 
 
 def test_the_quick_one_says_what_it_found(found: Reproduction) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
-from systems_statements import check_statements
+from systems_statements import check_statements, check_tables
 
 from docs.systems_doc import results
 from wattline.systems.overprovisioning import figures as draw
@@ -16,19 +16,20 @@ from wattline.systems.overprovisioning.data import RESTS_ON, TABLE_4_2, TABLE_4_
 from wattline.systems.overprovisioning.page import NAME, NO_DATA, reproduce
 from wattline.systems.overprovisioning.study import run_study
 from wattline.systems.reproduction import Reproduction
+from wattline.systems.work import Work
 
 
 @pytest.fixture(scope="module")
 def measured(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     """Return the reproduction with measured data."""
-    return reproduce(tmp_path_factory.mktemp("overprovisioning"), True, lambda _: None)
+    return reproduce(tmp_path_factory.mktemp("overprovisioning"), True, Work())
 
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reproduction:
     """Return the reproduction without any data."""
     monkeypatch.delenv("WATTLINE_DATA", raising=False)
-    return reproduce(tmp_path, True, lambda _: None)
+    return reproduce(tmp_path, True, Work())
 
 
 def verdicts(found: Reproduction) -> dict[str, bool | None]:
@@ -94,7 +95,7 @@ def test_with_data_the_published_rows_are_found(measured: Reproduction) -> None:
 def test_it_takes_seconds(data_dir: Path, tmp_path: Path) -> None:
     """The whole of it, which is also the quick one, within 25 s."""
     began = time.monotonic()
-    reproduce(tmp_path, True, lambda _: None)
+    reproduce(tmp_path, True, Work())
     assert time.monotonic() - began < 25
 
 
@@ -120,8 +121,9 @@ def test_published_points_are_those_of_the_text() -> None:
 
 
 def test_the_document_shows_what_comes_out(measured: Reproduction) -> None:
-    """Every row of claims on the page of the documentation is a claim of today, word for word."""
+    """Every row of claims and of tables on the page of the documentation is one of today, word for word."""
     check_statements(measured)
+    check_tables(measured)
     shown = results()[NAME]["claims"]
     assert [claim["ours"] for claim in shown] == [claim.ours for claim in measured.claims]
     assert [claim["verdict"] for claim in shown] == [claim.verdict for claim in measured.claims]

@@ -11,6 +11,7 @@ from wattline.systems import reproduce
 from wattline.systems.qoscap.cases import LAWS, OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR, THETA
 from wattline.systems.qoscap.study import days_of, synthetic
 from wattline.systems.reproduction import Reproduction
+from wattline.systems.work import Work
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     """The quick version."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("WATTLINE_DATA", raising=False)
-        return reproduce("qoscap", tmp_path_factory.mktemp("qoscap"), lambda _text: None, quick=True)
+        return reproduce("qoscap", tmp_path_factory.mktemp("qoscap"), Work(), quick=True)
 
 
 def test_published_pair_and_ours(reproduced: Reproduction) -> None:
@@ -41,6 +42,17 @@ def test_every_pair_is_there_and_reasons_are_given(reproduced: Reproduction) -> 
     page = reproduced.path.read_text()
     assert page.count("<figure>") == 5  # costs, and for two pairs a day and the service of every kind
     assert page.count("<table") == 2  # claims, and the one machine
+
+
+def test_tables_say_what_the_numbers_say(reproduced: Reproduction) -> None:
+    """A table a machine, a row a pair: published and ours; the market's only where its data are at hand."""
+    assert list(reproduced.tables) == ["emmy-nov-15"]
+    rows = {row[0]: row for row in reproduced.tables["emmy-nov-15"].rows}
+    assert list(rows) == [*(pair.name for pair in PAIRS), OURS.name, OUT.name]
+    found = reproduced.numbers["emmy, Nov 15"][PUBLISHED_PAIR]
+    assert rows[PUBLISHED_PAIR][3] == f"${PUBLISHED['emmy, Nov 15'][PUBLISHED_PAIR][2]}"
+    assert rows[PUBLISHED_PAIR][6:8] == (f"{found['cost']:.0f}", f"{found['met']} of 1")
+    assert all(len(row) == len(reproduced.tables["emmy-nov-15"].header) for row in rows.values())
 
 
 @pytest.mark.parametrize("case", LAWS)

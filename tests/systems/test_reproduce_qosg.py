@@ -18,6 +18,7 @@ from wattline.systems import reproduce
 from wattline.systems.followers import AQA
 from wattline.systems.qosg import jobs, study
 from wattline.systems.reproduction import Claim, Reproduction
+from wattline.systems.work import Work
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     """The quick version, on generated signals."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("WATTLINE_DATA", raising=False)
-        return reproduce("qosg", tmp_path_factory.mktemp("qosg"), lambda _text: None, quick=True)
+        return reproduce("qosg", tmp_path_factory.mktemp("qosg"), Work(), quick=True)
 
 
 def stated(reproduced: Reproduction, short: str) -> Claim:
@@ -85,6 +86,24 @@ def test_limits_and_signals_are_swept_without_standby_jobs(reproduced: Reproduct
     assert not claim.holds
     assert "τ = 80 s: limits × 4, −29" in claim.because
     assert "limits × 4" in reproduced.path.read_text(encoding="utf-8")
+
+
+def test_tables_say_what_the_numbers_say(reproduced: Reproduction) -> None:
+    """Rows for all cases with their policies, for all signals, and for every factor of the sweep by who searched."""
+    numbers, tables = reproduced.numbers, reproduced.tables
+    assert list(tables) == ["limits", "cases", "signals", "sweep-own", "sweep-searched"]
+    told = {(row[0], row[1]): row for row in tables["cases"].rows}
+    for case, policy in (("default", "QoSG"), ("12 servers", "EnergyQARE with standby"), ("tight", "QoSG")):
+        found = numbers[case][policy]
+        assert told[case, policy][2:4] == (f"{found['mean_w']:,.0f}", f"{found['reserve_w']:,.0f}")
+        assert told[case, policy][10] == ("yes" if found["meets"] else "no")
+    assert {row[0] for row in tables["signals"].rows} == set(numbers["signals"])
+    for name, key in (("sweep-own", "QoSG"), ("sweep-searched", "searched")):
+        assert [row[0] for row in tables[name].rows] == ["limits × 1", "limits × 4"]
+        at = numbers["sweep"]["limits × 4, τ = 200 s"][key]
+        assert tables[name].rows[1][2].startswith(f"−{at['ours']:.1%} (")
+        assert ("all met" in tables[name].rows[1][2]) == at["meets"]
+    assert all(len(row) == len(table.header) for table in tables.values() for row in table.rows)
 
 
 def test_the_page_is_one_file_and_the_table_fits(reproduced: Reproduction) -> None:

@@ -7,25 +7,29 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from rich.console import Console
+from systems_statements import check_statements, check_tables
 
 from wattline.errors import InputError
+from wattline.journal.kept import KEPT, Kept
 from wattline.model.jobs import JobTable
 from wattline.systems import reproduce
 from wattline.systems.recursion import data, model, study
 from wattline.systems.reproduction import Reproduction
+from wattline.systems.work import Work
 
 
 @pytest.fixture(scope="module")
 def reproduced(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     """The quick version on the recorded log."""
     assert data.find_log() is not None
-    return reproduce("recursion", tmp_path_factory.mktemp("out"), lambda _: None, quick=True)
+    return reproduce("recursion", tmp_path_factory.mktemp("out"), Work(), quick=True)
 
 
 def found(reproduced: Reproduction, short: str) -> Any:
@@ -59,6 +63,12 @@ def test_what_does_not_hold_is_said_with_the_reason(reproduced: Reproduction) ->
         assert not claim.holds
         assert len(claim.because) > 30
     assert reproduced.remarks == []
+
+
+def test_the_document_shows_what_comes_out(reproduced: Reproduction) -> None:
+    """Statements word for word; every table but that over resamples, of which the quick version draws fewer."""
+    check_statements(reproduced)
+    check_tables(reproduced, but=("resamples",))
 
 
 def test_how_records_are_cleared_decides_who_waits(reproduced: Reproduction) -> None:
@@ -98,7 +108,7 @@ def test_without_the_log_it_says_loudly_that_it_generates(monkeypatch: pytest.Mo
     """
     monkeypatch.delenv("WATTLINE_DATA", raising=False)
     said: list[str] = []
-    result = reproduce("recursion", tmp_path, said.append, quick=True)
+    result = reproduce("recursion", tmp_path, Work(said.append), quick=True)
     (remark,) = result.remarks
     assert remark.startswith("NOT THE PAPER'S DATA")
     assert "hpcwld" in remark
@@ -198,3 +208,46 @@ def test_beyond_the_critical_load_delays_grow_as_predicted() -> None:
     """The criterion's load says how fast delays of drawn customers grow: by load − 1 a second, or not at all."""
     for drift in study.drifts(data.generate_customers(1), (0.8, 1.2)):
         assert drift.measured == pytest.approx(drift.expected, abs=0.03)
+
+
+def test_a_study_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped again and again, the runs over thresholds, resamples and rules repeat none that is kept, and find the
+    same numbers.
+    """
+    customers = data.load_customers()
+    few = customers.jobs.take(np.arange(60))
+    small = replace(customers, jobs=few)
+    real, thresholds = study.run, model.THRESHOLDS[::10]
+    begun: list[int] = []
+
+    def carry_out(work: Work) -> tuple[Any, ...]:
+        return (
+            study.curve(few, work, thresholds),
+            study.curve(few, work, thresholds, as_printed=True),
+            study.ensemble(small, 3, work, thresholds[:2]),
+            study.grid(few, work),
+        )
+
+    whole = carry_out(Work())
+    runs, cut = 2 * thresholds.size + 3 * 2 + len(study.PAIRS), 7
+
+    def run(*given: Any, **more: Any) -> Any:
+        begun.append(1)
+        if len(begun) % cut == 0:
+            raise KeyboardInterrupt
+        return real(*given, **more)
+
+    monkeypatch.setattr(study, "run", run)
+    monkeypatch.setattr("wattline.sim.ensemble._threads", 1)
+    found: tuple[Any, ...] = ()
+    for attempt in range(runs):
+        kept = Kept(tmp_path / KEPT, {"name": "recursion"}, resume=attempt > 0)
+        try:
+            found = carry_out(Work(kept=kept))
+            kept.forget()
+            break
+        except KeyboardInterrupt:
+            kept.leave()
+    assert attempt > 2
+    assert len(begun) <= runs + 3 * attempt  # a resample has two runs; no other piece is begun twice without a cut
+    assert repr(found) == repr(whole)

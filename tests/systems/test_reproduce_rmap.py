@@ -6,18 +6,20 @@ import json
 
 import numpy as np
 import pytest
+from systems_statements import check_rows, check_statements
 
 from wattline.systems.reproduction import Reproduction
 from wattline.systems.rmap.claims import about
 from wattline.systems.rmap.page import reproduce
 from wattline.systems.rmap.study import JOBS, SLACK, THRESHOLDS, Task, carry_out, draw_trace, row_asked
 from wattline.systems.rmap.tables import MEASURED, SHAPES, STAND_IN, machines, moldable, stand_in
+from wattline.systems.work import Work
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     """Return the quick reproduction."""
-    return reproduce(tmp_path_factory.mktemp("rmap"), True, lambda _: None)
+    return reproduce(tmp_path_factory.mktemp("rmap"), True, Work())
 
 
 def test_the_quick_one_says_what_it_found(found: Reproduction) -> None:
@@ -31,6 +33,12 @@ def test_the_quick_one_says_what_it_found(found: Reproduction) -> None:
     assert year["Surplus, 0 %"]["turnaround_s"] < 0.95 * year["Adaptive, 0 %"]["turnaround_s"]
     assert json.dumps(found.to_dict())
     assert "Figs. 5.6 to 5.9" in found.path.read_text(encoding="utf-8")
+
+
+def test_the_document_has_its_statements_and_tables(found: Reproduction) -> None:
+    """Word for word, and a row a policy."""
+    check_statements(found)
+    check_rows(found)
 
 
 def test_what_does_not_hold_has_a_cause_that_was_tested(found: Reproduction) -> None:

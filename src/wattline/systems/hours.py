@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wattline.bidding.choice import Choice
+from wattline.bidding.hours.setting import Setting
 from wattline.bidding.journal import journal_of
-from wattline.bidding.setting import Setting
+from wattline.bidding.searches.choice import Choice
 from wattline.report.count.regulation import count_regulation
 from wattline.report.count.run import load
 from wattline.report.figures.hour import draw_regulation
 from wattline.report.figures.style import Drawn
-from wattline.report.show import show
+from wattline.report.show import dollars, show
 
 
 def draw_hour(folder: Path, setting: Setting, seed: int, choice: Choice, title: str) -> Drawn:
@@ -24,6 +24,6 @@ def draw_hour(folder: Path, setting: Setting, seed: int, choice: Choice, title: 
     told = (
         f"P̄ = {show(choice.bid.mean_w, 'W')}, R = {show(choice.bid.reserve_w, 'W')}; mean error "
         f"{show(found.error, 'share')}, "
-        f"above 30 % for {show(found.exceed_share, 'share')} of the time; ${found.cost:.3g}."
+        f"above 30 % for {show(found.exceed_share, 'share')} of the time; {dollars(found.cost)}."
     )
     return Drawn(drawn.figure, title, f"{told} {drawn.caption}")

@@ -10,8 +10,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wattline.journal.kept import Kept
 from wattline.systems import known, reproduce
 from wattline.systems.reproduction import COLOURS, FOOTER, HELD, SMALLER, Reproduction, claims_table, count
+from wattline.systems.work import Progress, Say, Work
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -71,20 +73,54 @@ class Together:
         }
 
 
-def reproduce_all(out_dir: Path, say: Callable[[str], None], *, quick: bool) -> Together:
-    """Run every system, each into a folder of its own, and write the page that leads to them."""
+MINUTES = {
+    "aqa": 12.0,
+    "contest": 60.0,
+    "knapsack": 10.0,
+    "level-spread": 19.0,
+    "nedd": 3.0,
+    "qosg": 8.0,
+    "qoscap": 8.0,
+}
+"""About how long the systems that take long are at it on two cores, by their pages or by guess: for the time left."""
+
+LEAST = 1.0
+"""The same of all others, in minutes."""
+
+Open = Callable[[str], Kept | None]
+"""Opens the place where pieces of a system are kept."""
+
+
+def reproduce_all(
+    out_dir: Path, say: Say, *, quick: bool, progress: Progress | None = None, kept: Open | None = None
+) -> Together:
+    """Run every system, each into a folder of its own, and write the page that leads to them.
+
+    ``progress`` hears of the whole: each system counts by the time it takes. What is done is in ``kept``.
+    """
     outcomes, seconds = [], []
     names = known()
+    whole = sum(MINUTES.get(name, LEAST) for name in names)
+    before = 0.0
     for i, name in enumerate(names, 1):
         began = time.perf_counter()
-        outcomes.append(reproduce(name, out_dir / name, _ahead(f"{i}/{len(names)} {name}", say), quick=quick))
+        weight = MINUTES.get(name, LEAST)
+
+        def tell(done: float, total: float, before: float = before, weight: float = weight) -> None:
+            if progress is not None:
+                progress(before + weight * done / total, whole)
+
+        work = Work(_ahead(f"{i}/{len(names)} {name}", say), tell, None if kept is None else kept(name))
+        outcomes.append(reproduce(name, out_dir / name, work, quick=quick))
+        before += weight
+        tell(0.0, 1.0, before)
         seconds.append(time.perf_counter() - began)
     together = Together(out_dir / PAGE, outcomes, seconds, quick)
     _page(together)
     return together
 
 
-def _ahead(head: str, say: Callable[[str], None]) -> Callable[[str], None]:
+def _ahead(head: str, say: Say) -> Say:
     """Return a ``say`` that puts words ahead of everything it is told."""
     say(head)
     return lambda told: say(f"{head}: {told}")

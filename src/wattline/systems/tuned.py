@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wattline.bidding.choice import Choice
-from wattline.bidding.outcome import Outcome
+from wattline.bidding.hours.outcome import Outcome
+from wattline.bidding.searches.choice import Choice
 
 HOUR_SEED = 30_000
 """The one hour on which everything is tuned, and in the papers tested too."""

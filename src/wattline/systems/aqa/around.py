@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from wattline.bidding.aqa import aqa_bid
 from wattline.bidding.certificate import Certificate, certify
-from wattline.bidding.choice import PAPER
-from wattline.bidding.laws import SignalLaw, recorded
-from wattline.bidding.outcome import Outcome
-from wattline.bidding.search import make_safe, search_bid
-from wattline.bidding.setting import Setting
-from wattline.bidding.trial import Trial, fresh
+from wattline.bidding.hours.laws import SignalLaw, recorded
+from wattline.bidding.hours.outcome import Outcome
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.trial import Trial, fresh
+from wattline.bidding.searches.aqa import aqa_bid
+from wattline.bidding.searches.choice import PAPER
+from wattline.bidding.searches.search import make_safe, search_bid
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid
 from wattline.systems.aqa.study import Scale, certificates, setting_of
@@ -89,7 +89,7 @@ def random_limits(kinds: tuple[Kind, ...], seed: int) -> tuple[Kind, ...]:
 def pair(workload: str, kinds: tuple[Kind, ...], scale: Scale) -> dict[str, Certificate]:
     """Certify AQA and Slackline on a workload with other limits."""
     small = replace(scale, steps=scale.steps // 2, rounds=2)
-    return certificates(workload, PAPER, small, kinds=kinds)
+    return certificates(workload, small, [PAPER], kinds=kinds)[PAPER]
 
 
 def large_setting(policy: Follower) -> Setting:
@@ -117,7 +117,8 @@ def large(scale: Scale) -> dict[str, Certificate]:
 def sensitivity(workload: str, scale: Scale) -> dict[str, dict[str, Outcome]]:
     """Keep the bids made for a workload and let the world differ from what they were made for."""
     seeds = range(60_000, 60_000 + max(24, scale.fresh_hours // 4))
-    chosen = {name: c.choice for name, c in certificates(workload, PAPER, replace(scale, fresh_hours=24)).items()}
+    certified = certificates(workload, replace(scale, fresh_hours=24), [PAPER])[PAPER]
+    chosen = {name: certificate.choice for name, certificate in certified.items()}
     kinds = kinds_of(workload)
     worlds: dict[str, tuple[tuple[Kind, ...], float]] = {"as expected": (kinds, 0.0), "bursts": (kinds, 0.5)}
     for sign, factor in (("−20 %", 0.8), ("+20 %", 1.2)):
@@ -149,4 +150,4 @@ def _power(kind: Kind, factor: float) -> Kind:
 def recorded_day(scale: Scale, law: SignalLaw) -> dict[str, Certificate]:
     """Bid on W1 against a recorded signal instead of a Gaussian one."""
     small = replace(scale, fresh_hours=max(24, scale.fresh_hours // 4), steps=scale.steps // 2, rounds=2)
-    return certificates("W1", PAPER, small, signal=law)
+    return certificates("W1", small, [PAPER], signal=law)[PAPER]

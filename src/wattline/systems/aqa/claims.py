@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.bidding.choice import PAPER, REACHES
+from wattline.bidding.searches.choice import PAPER, REACHES
 from wattline.systems.aqa.spread import ROUNDINGS, met
 from wattline.systems.aqa.study import CHEAPEST, OWN, PUBLISHED, PUBLISHED_MEETS, Study, ratio_of
 from wattline.systems.reproduction import Claim

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from wattline.bidding.choice import PAPER, Choice
 from wattline.bidding.choose import untried
-from wattline.bidding.observed import Observed, observe
-from wattline.bidding.qosg import first_bid
-from wattline.bidding.setting import Setting
+from wattline.bidding.hours.observed import Observed, observe
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.searches.choice import PAPER, Choice
+from wattline.bidding.searches.qosg import first_bid
 from wattline.bidding.tails import delay_tails
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid

@@ -6,7 +6,6 @@ Policy with QoS Assurance".
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wattline.bidding.certificate import Certificate
-from wattline.bidding.choice import REACHES
+from wattline.bidding.searches.choice import REACHES
 from wattline.report.page import Page, table
 from wattline.systems.aqa.claims import claims
 from wattline.systems.aqa.run import run_study
@@ -22,6 +21,7 @@ from wattline.systems.aqa.spread import TAU_S, met
 from wattline.systems.aqa.study import OURS, OWN, PUBLISHED, Scale, Study, ratio_of
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, WORKLOADS
 from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
+from wattline.systems.work import Work
 
 NAME = "aqa"
 TITLE = "Demand response with QoS assurance"
@@ -34,12 +34,12 @@ CITATION = (
 def reproduce(
     out_dir: Path,
     quick: bool,  # noqa: FBT001  # the one signature of all reproductions
-    say: Callable[[str], None],
+    work: Work,
 ) -> Reproduction:
     """Run the paper's study and ours; write one page."""
-    study = run_study(Scale.quick() if quick else Scale(), say)
+    study = run_study(Scale.quick() if quick else Scale(), work)
     stated = claims(study)
-    say("drawing hours and distributions, writing the page")
+    work.say("drawing hours and distributions, writing the page")
     remarks = [SMALLER] if quick else []
     path = _page(study, stated, remarks, out_dir / f"{NAME}-hours").write(out_dir / f"{NAME}.html")
     return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study))

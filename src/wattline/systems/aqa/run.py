@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wattline.bidding.choice import REACHES
-from wattline.bidding.trial import trial_hour
+from wattline.bidding.hours.trial import trial_hour
 from wattline.model.regulation import Bid
-from wattline.sim.ensemble import in_processes
 from wattline.systems.aqa import around
 from wattline.systems.aqa.spread import READINGS, at_published_bid, spread
-from wattline.systems.aqa.study import AROUND_SEED, Say, Scale, Study, certificates, in_sample, setting_of
+from wattline.systems.aqa.study import AROUND_SEED, Scale, Study, certificates, in_sample, setting_of
 from wattline.systems.followers import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY
 from wattline.systems.npb import kinds_of
+from wattline.systems.work import Work
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,7 @@ class Piece:
         about = {
             "paper protocol": "tuned on one hour, as the paper does",
             "tight": "tuned on one hour, limits halved",
-            "strict": f"stationary hours, strict reach, {self.scale.fresh_hours} fresh ones",
-            "paper": f"stationary hours, the paper's reach, {self.scale.fresh_hours} fresh ones",
+            "stationary": f"stationary hours, strict reach and the paper's, {self.scale.fresh_hours} fresh ones",
             "standby": "standby jobs",
             "preemption": "preemption",
             "levels": "limits on W4",
@@ -45,7 +43,7 @@ class Piece:
 
 def pieces(scale: Scale) -> list[Piece]:
     """Return all pieces of a study, the longest first."""
-    wanted = [(what, w) for what in ("paper", "strict", "paper protocol") for w in reversed(scale.workloads)]
+    wanted = [(what, w) for what in ("stationary", "paper protocol") for w in reversed(scale.workloads)]
     wanted += [("spread", f"{w}, {reading.name}") for reading in READINGS for w in scale.workloads]
     if "W4" in scale.workloads:
         wanted += [("tight", "W4"), ("published", "W4")]
@@ -62,8 +60,8 @@ def carry_out(piece: Piece) -> Any:
     """Carry one piece out."""
     what, of, scale = piece.what, piece.of, piece.scale
     few = range(AROUND_SEED, AROUND_SEED + max(8, scale.fresh_hours // 8))
-    if what in REACHES:
-        return certificates(of, what, scale)
+    if what == "stationary":
+        return certificates(of, scale)
     if what in ("paper protocol", "tight"):
         return in_sample(of, scale, kinds=around.limits(kinds_of(of), 0.5 if what == "tight" else 1.0))
     if what == "published":
@@ -87,23 +85,20 @@ def carry_out(piece: Piece) -> Any:
     return around.standby_effect(few) if what == "standby" else around.preemption_effect(few)
 
 
-def run_study(scale: Scale, say: Say) -> Study:
+def run_study(scale: Scale, work: Work) -> Study:
     """Carry everything out."""
     todo = pieces(scale)
-    say(f"{len(todo)} pieces: {len(scale.workloads)} workloads, {scale.fresh_hours} fresh hours for each certificate")
-    _warm_up(scale.workloads[0])
-    count, workers = 0, None if scale.around else 1  # a few seconds' work is not worth starting processes
-
-    def tell(piece: Piece) -> None:
-        nonlocal count
-        count += 1
-        say(f"{count} of {len(todo)}: {piece}")
-
-    found = dict(zip(todo, in_processes(carry_out, todo, done=tell, workers=workers), strict=True))
+    work.say(
+        f"{len(todo)} pieces: {len(scale.workloads)} workloads, {scale.fresh_hours} fresh hours for each certificate"
+    )
+    work.plan(len(todo))
+    workers = None if scale.around else 1  # a few seconds' work is not worth starting processes
+    made = work.each(carry_out, todo, workers=workers, first=lambda: _warm_up(scale.workloads[0]))
+    found = dict(zip(todo, made, strict=True))
     study = Study(scale)
     for workload in scale.workloads:
         study.in_sample[workload] = found[Piece("paper protocol", workload, scale)]
-        study.ours[workload] = {reach: found[Piece(reach, workload, scale)] for reach in REACHES}
+        study.ours[workload] = found[Piece("stationary", workload, scale)]
     study.spread = {
         reading.name: {w: found[Piece("spread", f"{w}, {reading.name}", scale)] for w in scale.workloads}
         for reading in READINGS

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from wattline.bidding.aqa import CAUTIOUS, CURVE, ITERATIONS, PATIENCE, aqa_bid
-from wattline.bidding.laws import GaussianLaw
-from wattline.bidding.outcome import Outcome
-from wattline.bidding.trial import Trial, fresh
+from wattline.bidding.hours.laws import GaussianLaw
+from wattline.bidding.hours.outcome import Outcome
+from wattline.bidding.hours.trial import Trial, fresh
+from wattline.bidding.searches.aqa import CAUTIOUS, CURVE, ITERATIONS, PATIENCE, aqa_bid
 from wattline.model.regulation import Bid
 from wattline.systems.aqa.study import setting_of
 from wattline.systems.followers import AQA

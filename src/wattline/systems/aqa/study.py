@@ -4,24 +4,22 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wattline.bidding.aqa import ITERATIONS, aqa_bid
 from wattline.bidding.certificate import Certificate, certify
-from wattline.bidding.choice import PAPER, STRICT, Choice
-from wattline.bidding.grid import LEAST, TRACKING, grid_points, heuristic_bid, picked
-from wattline.bidding.outcome import Outcome
-from wattline.bidding.search import make_safe, search_bid
-from wattline.bidding.setting import Protocol, Setting
-from wattline.bidding.trial import Trial, fresh
-from wattline.bidding.weights import search_weights
+from wattline.bidding.hours.outcome import Outcome
+from wattline.bidding.hours.setting import Protocol, Setting
+from wattline.bidding.hours.trial import Trial, fresh
+from wattline.bidding.searches.aqa import ITERATIONS, aqa_bid
+from wattline.bidding.searches.choice import PAPER, REACHES, STRICT, Choice
+from wattline.bidding.searches.grid import LEAST, TRACKING, grid_points, heuristic_bid, picked
+from wattline.bidding.searches.search import make_safe, search_bid
+from wattline.bidding.searches.weights import search_weights
 from wattline.systems.followers import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY, Follower
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, WORKLOADS, kinds_of
 from wattline.systems.tuned import HOUR_SEED, Tuned
-
-Say = Callable[[str], None]
 
 OTHER_SEEDS = range(40_000, 50_000)
 """Hours of the paper's protocol on which nothing was tuned."""
@@ -152,24 +150,41 @@ def in_sample(workload: str, scale: Scale, **more: Any) -> dict[str, Tuned]:
 # ------------------------------------------------------------------ our protocol
 
 
-def certificates(workload: str, reach: str, scale: Scale, **more: Any) -> dict[str, Certificate]:
-    """Let AQA and Slackline choose on stationary hours, and certify both on hours that neither has seen."""
+def certificates(
+    workload: str, scale: Scale, reaches: Sequence[str] = REACHES, **more: Any
+) -> dict[str, dict[str, Certificate]]:
+    """Let AQA and Slackline choose on stationary hours, and certify both on hours that neither has seen, by reach.
+
+    A bid that several reaches allow is tried once on every hour.
+    """
     seeds = range(scale.fresh_hours)
-    aqa = setting_of(workload, AQA, **more)
-    choice = best_aqa(aqa, reach, scale)
-    return {"AQA": certify(aqa, choice, seeds), "Slackline": slackline(workload, reach, scale, **more)}
+    found: dict[str, dict[str, Certificate]] = {reach: {} for reach in reaches}
+    for policy, choose, counts in (
+        (AQA, best_aqa, scale.aqa_hours),
+        (SLACKLINE, best_slackline, (scale.search_hours, scale.proof_hours)),
+    ):
+        setting = setting_of(workload, policy, **more)
+        trial, proof = (
+            Trial(setting, range(first, first + count)) for first, count in zip((10_000, 20_000), counts, strict=True)
+        )
+        for reach in reaches:
+            found[reach][policy.name] = certify(setting, choose(trial, proof, reach, scale), seeds)
+    return found
 
 
-def best_aqa(setting: Setting, reach: str, scale: Scale) -> Choice:
-    """Return AQA's best bid on the hours on which Slackline searches, made safe on those on which Slackline's is.
+def best_aqa(trial: Trial, proof: Trial, reach: str, scale: Scale) -> Choice:
+    """Return AQA's best bid on the hours of a trial, which are those on which Slackline searches, made safe on others.
 
     Where no reserve is safe there the bid stays as the search found it, and is not feasible.
     """
-    hours, proof = scale.aqa_hours
-    trial = Trial(setting, range(10_000, 10_000 + hours))
     choice = better_weights(trial, reach, scale, rounds=scale.balance, steps=scale.steps)
-    safe = make_safe(setting, choice, Trial(setting, range(20_000, 20_000 + proof)))
+    safe = make_safe(trial.setting, choice, proof)
     return safe if safe.feasible else replace(choice, feasible=False)
+
+
+def best_slackline(trial: Trial, proof: Trial, reach: str, scale: Scale) -> Choice:
+    """Return Slackline's best bid on the hours of a trial, made safe on others."""
+    return search_bid(trial.setting, mode=reach, rounds=scale.rounds, trial=trial, proof=proof)
 
 
 OWN, OURS = "AQA", "AQA, searched"
@@ -185,15 +200,6 @@ def better_weights(trial: Trial, reach: str, scale: Scale, *, rounds: int, steps
     if (own.outcome.excess(), own.outcome.cost) <= (searched.outcome.excess(), searched.outcome.cost):
         return replace(own, method=OWN)
     return replace(searched, method=OURS, history=own.history)
-
-
-def slackline(workload: str, reach: str, scale: Scale, **more: Any) -> Certificate:
-    """Let Slackline choose and certify it."""
-    ours = setting_of(workload, SLACKLINE, **more)
-    trial = Trial(ours, range(10_000, 10_000 + scale.search_hours))
-    proof = Trial(ours, range(20_000, 20_000 + scale.proof_hours))
-    choice = search_bid(ours, mode=reach, rounds=scale.rounds, trial=trial, proof=proof)
-    return certify(ours, choice, range(scale.fresh_hours))
 
 
 def ratio_of(study: Study, workload: str, reach: str) -> float:

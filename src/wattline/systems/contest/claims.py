@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wattline.bidding.choice import PAPER, STRICT
+from wattline.bidding.searches.choice import PAPER, STRICT
 from wattline.systems.contest.worlds import CAPS, DAYS, GAUSSIAN, PAUSES, TWELVE, Case
 from wattline.systems.npb import WORKLOADS
 from wattline.systems.reproduction import Claim

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from wattline.bidding.outcome import Outcome, is_promised
-from wattline.bidding.rates import Rate
+from wattline.bidding.hours.outcome import Outcome, is_promised
+from wattline.bidding.hours.rates import Rate
 from wattline.market.tracking import SHARE
 
 STEP = 0.97

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wattline.arrays import Floats
-from wattline.bidding.aqa import aqa_bid
-from wattline.bidding.choice import Choice, largest_reserve_w
-from wattline.bidding.outcome import Outcome
-from wattline.bidding.search import make_safe, search_bid
-from wattline.bidding.setting import Setting
-from wattline.bidding.trial import Trial
-from wattline.bidding.weights import balance, need_weights
+from wattline.bidding.hours.outcome import Outcome
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.trial import Trial
+from wattline.bidding.searches.aqa import aqa_bid
+from wattline.bidding.searches.choice import Choice, largest_reserve_w
+from wattline.bidding.searches.search import make_safe, search_bid
+from wattline.bidding.searches.weights import balance, need_weights
 from wattline.model.regulation import Bid, Record
 from wattline.systems.contest.equal import Side, alike, equal_reserves, worst
 from wattline.systems.contest.worlds import CAPS, DAYS, PAUSES, TWELVE, Case, days, setting_of, variants

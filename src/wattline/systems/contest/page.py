@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wattline.bidding.choice import PAPER, STRICT
+from wattline.bidding.searches.choice import PAPER, STRICT
 from wattline.report.page import table
 from wattline.systems.contest.claims import Results, claims, day_ratios, of_world
 from wattline.systems.contest.match import Scale
@@ -14,6 +13,7 @@ from wattline.systems.contest.run import run_contest
 from wattline.systems.contest.worlds import CAPS, GAUSSIAN, PAUSES, TWELVE
 from wattline.systems.followers import AQA, SLACKLINE
 from wattline.systems.reproduction import FOOTER, SMALLER, Reproduction, Table, begin_page
+from wattline.systems.work import Work
 
 NAME = "contest"
 TITLE = "Slackline against AQA at equal rates"
@@ -31,11 +31,11 @@ SHOWN = {
 def reproduce(
     out_dir: Path,
     quick: bool,  # noqa: FBT001  # the one signature of all reproductions
-    say: Callable[[str], None],
+    work: Work,
 ) -> Reproduction:
-    """Carry the contest out; comparisons that the folder holds already are taken from there."""
+    """Carry the contest out; write one page."""
     scale = Scale.quick() if quick else Scale()
-    results = run_contest(scale, out_dir / f"{NAME}-kept", say, quick=quick)
+    results = run_contest(scale, work, quick=quick)
     stated = claims(results)
     remarks = [SMALLER] if quick else []
     shown = tables(results)
@@ -75,9 +75,19 @@ def tables(results: Results) -> dict[str, Table]:
 
 
 HEADER = (
-    "", "AQA found", "worst", "Slackline found", "worst", "ratio", "AQA at equal rates", "worst", "Slackline", "worst",
-    "ratio (95 %)", "alike",
-)  # fmt: skip
+    "",
+    "AQA found",
+    "worst",
+    "Slackline found",
+    "worst",
+    "ratio",
+    "AQA at equal rates",
+    "worst",
+    "Slackline",
+    "worst",
+    "ratio (95 %)",
+    "alike",
+)
 
 
 def _row(workload: str, one: dict[str, Any]) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from wattline.bidding.choice import PAPER, STRICT
-from wattline.bidding.setting import Setting
+from wattline.bidding.hours.setting import Setting
+from wattline.bidding.searches.choice import PAPER, STRICT
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Record
 from wattline.physics.responses.table import Table

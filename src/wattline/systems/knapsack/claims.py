@@ -171,6 +171,12 @@ def _success(view: View) -> Iterator[Claim]:
 
 
 def _waits(view: View) -> Iterator[Claim]:
+    yield from _waits_against_naive(view)
+    yield from _waits_against_no_cap(view)
+
+
+def _waits_against_naive(view: View) -> Iterator[Claim]:
+    """Statements on waits of window scheduling against those of naive capping."""
     order, where = view.order, FIGURE[view.order][0]
     low, high = POINTS[order]
 
@@ -192,14 +198,6 @@ def _waits(view: View) -> Iterator[Claim]:
             f"{value:,.0f} at {kw:,.0f} kW" for kw, value in zip(v.limits(), gain, strict=True)
         )
 
-    def most(v: View) -> tuple[bool, str]:
-        change = v.waits(NAIVE, 2000.0)
-        return bool(7.5 <= np.nanmax(change) <= 30), f"{np.nanmax(change):,.1f} in month {np.nanargmax(change) + 1}"
-
-    def modest(v: View) -> tuple[bool, str]:
-        change = v.wait(PAPER, 4000.0)
-        return bool(change < 0.01), f"{change:+.1%}"
-
     yield from claim(
         view,
         where,
@@ -216,6 +214,20 @@ def _waits(view: View) -> Iterator[Claim]:
         "naive capping under every cap (half to twice that)",
         points,
     )
+
+
+def _waits_against_no_cap(view: View) -> Iterator[Claim]:
+    """Statements on waits under a cap against those without one."""
+    order, where = view.order, FIGURE[view.order][0]
+
+    def most(v: View) -> tuple[bool, str]:
+        change = v.waits(NAIVE, 2000.0)
+        return bool(7.5 <= np.nanmax(change) <= 30), f"{np.nanmax(change):,.1f} in month {np.nanargmax(change) + 1}"
+
+    def modest(v: View) -> tuple[bool, str]:
+        change = v.wait(PAPER, 4000.0)
+        return bool(change < 0.01), f"{change:+.1%}"
+
     if order == "fcfs":
         yield from claim(
             view,

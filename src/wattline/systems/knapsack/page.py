@@ -5,7 +5,7 @@ S. Wallace et al.: A data driven scheduling approach for power management on HPC
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from wattline.systems.knapsack.claims import claims
 from wattline.systems.knapsack.data import FULL_MACHINE, LOAD, MACHINES, PUBLISHED_JOBS
 from wattline.systems.knapsack.profiles import draw_projects, draw_sizes, draw_users
 from wattline.systems.knapsack.study import CHANGING, FEWER_FULL, NOISE, SWEEP, Piece, Scale, Study, Year, run_study
-from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
+from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, Table, begin_page
+from wattline.systems.work import Work
 
 NAME = "knapsack"
 TITLE = "Data-driven power capping (learned profiles and window scheduling)"
@@ -33,16 +34,30 @@ NO_LOG = (
 def reproduce(
     out_dir: Path,
     quick: bool,  # noqa: FBT001  # the one signature of all reproductions
-    say: Callable[[str], None],
+    work: Work,
 ) -> Reproduction:
     """Run the study; write one page."""
-    study = run_study(Scale.quick() if quick else Scale(), say)
+    study = run_study(Scale.quick() if quick else Scale(), work)
     stated = claims(study)
-    say("writing the page")
+    work.say("writing the page")
     remarks = [SMALLER] if quick else []
     remarks += [NO_LOG] if study.scale.recorded and not any(m.at_hand() for m in MACHINES.values()) else []
     path = _page(study, stated, remarks).write(out_dir / f"{NAME}.html")
-    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study))
+    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study), tables(study))
+
+
+def tables(study: Study) -> dict[str, Table]:
+    """Return what the documentation shows: a table for each cap and order, and those beside them, by their titles."""
+    return {_name(title): Table(HEADER, _rows(study, pieces)) for title, pieces in _groups(study)}
+
+
+def _name(title: str) -> str:
+    """Return a title as the name of a table: small letters and digits, joined.
+
+    >>> _name("Cap of 2,000 kW, fcfs")
+    'cap-of-2000-kw-fcfs'
+    """
+    return "-".join(re.findall(r"[a-z0-9]+", title.lower().replace(",", "").replace(".", "")))
 
 
 def numbers(study: Study) -> dict[str, Any]:
@@ -116,17 +131,7 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     ]
     page = begin_page(TITLE, stated, items, remarks)
     page.add(f"<p>{COLUMNS}</p>")
-    for order in study.scale.orders:
-        for limit in (None, *study.scale.limits):
-            pieces = [
-                p
-                for p in study.found
-                if (p.machine, p.order, p.limit, p.load, p.noise, p.full)
-                == ("mira-like", order, limit, LOAD, 0.0, FULL_MACHINE)
-            ]
-            page.add(_table(study, pieces, f"{_limit(limit)}, {order}"))
-    for title, pieces in _others(study):
-        page.add(_table(study, pieces, title))
+    page.add(*(table(HEADER, _rows(study, pieces), caption=title) for title, pieces in _groups(study)))
     page.add("<h2>Figures</h2>", page.figure(draw.draw_learning(study)))
     page.add(*(page.figure(drawn(study)) for drawn in (draw_projects, draw_users, draw_sizes)))
     page.add(page.figure(draw.draw_power(study, 3000.0, "Power under a cap of 3,000 kW (Fig. 6)")))
@@ -141,6 +146,17 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
         page.add(page.figure(draw.draw_trade_off(study)), page.figure(draw.draw_success(study)))
     page.add("<h2>How this was done</h2>", HOW, FOOTER)
     return page
+
+
+def _groups(study: Study) -> list[tuple[str, list[Piece]]]:
+    """Return the tables by title: each order under each cap, and those beside them."""
+    found = []
+    for order in study.scale.orders:
+        for limit in (None, *study.scale.limits):
+            main = ("mira-like", order, limit, LOAD, 0.0, FULL_MACHINE)
+            pieces = [p for p in study.found if (p.machine, p.order, p.limit, p.load, p.noise, p.full) == main]
+            found.append((f"{_limit(limit)}, {order}", pieces))
+    return found + _others(study)
 
 
 def _others(study: Study) -> list[tuple[str, list[Piece]]]:
@@ -168,20 +184,22 @@ def _limit(limit: float | str | None) -> str:
     return "Cap of 2 → 3 → 4 → 2 → 3 MW" if isinstance(limit, str) else f"Cap of {limit:,.0f} kW"
 
 
-def _table(study: Study, pieces: list[Piece], title: str) -> str:
-    header = (
-        "scheme",
-        "mean wait [h]",
-        "widest third [h]",
-        "utilization",
-        "success",
-        "… apart",
-        "deadlocks",
-        "known",
-        "too low",
-        "beyond drawn",
-    )
-    rows = []
+HEADER = (
+    "scheme",
+    "mean wait [h]",
+    "widest third [h]",
+    "utilization",
+    "success",
+    "… apart",
+    "deadlocks",
+    "known",
+    "too low",
+    "beyond drawn",
+)
+
+
+def _rows(study: Study, pieces: list[Piece]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
     for piece in pieces:
         year = study.found[piece]
         c = year.capping
@@ -203,7 +221,7 @@ def _table(study: Study, pieces: list[Piece], title: str) -> str:
                 f"{year.over:+.1%}" if c is not None else MISSING,
             )
         )
-    return table(header, rows, caption=title)
+    return rows
 
 
 COLUMNS = (

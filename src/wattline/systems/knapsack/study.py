@@ -8,7 +8,6 @@ profiles were learned, and a thinned-out curve of the power.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,14 +19,12 @@ from wattline.model.jobs import JobTable
 from wattline.report.count.actions import Actions
 from wattline.report.count.capping import Capping, measure
 from wattline.report.count.learning import learning_rate
-from wattline.sim.ensemble import in_processes
 from wattline.sim.simulate import Simulation
 from wattline.systems.knapsack.data import FULL_MACHINE, LOAD, MACHINES, RACK_KW, Machine, load_jobs
+from wattline.systems.work import Work
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
 from wattline.wiring.result import Result
-
-Say = Callable[[str], None]
 
 QUANTUM_S = 10.0
 WINDOW, OUR_WINDOW = 20.0, 100.0
@@ -327,28 +324,21 @@ FEWER_FULL = 0.001
 """A share of full-machine jobs with which the published success rates agree, for what that share decides."""
 
 
-def run_study(scale: Scale, say: Say) -> Study:
+def run_study(scale: Scale, work: Work) -> Study:
     """Carry everything out."""
     study = Study(scale)
     todo = pieces_of(scale)
-    done = 0
-
-    def tell(piece: Piece) -> None:
-        nonlocal done
-        done += 1
-        say(f"{done} of {len(todo)}: {piece}")
-
-    say(f"{len(todo)} pieces of {scale.days:g} days each")
-    for profile in (
-        "t-test-per-job",
-        "pooled",
-        "measured",
-    ):  # what is not compiled yet is compiled once, not by every process
-        _tiny(profile)
+    work.say(f"{len(todo)} pieces of {scale.days:g} days each")
+    work.plan(len(todo))
     workers = 1 if len(todo) < 12 else None
-    for piece, year in zip(todo, in_processes(carry_out, todo, done=tell, workers=workers), strict=True):
-        study.found[piece] = year
+    study.found = dict(zip(todo, work.each(carry_out, todo, workers=workers, first=_warm_up), strict=True))
     return study
+
+
+def _warm_up() -> None:
+    """Run each learner once here, so that what is not compiled yet is compiled once and not by every process."""
+    for profile in ("t-test-per-job", "pooled", "measured"):
+        _tiny(profile)
 
 
 def _tiny(profile: str) -> None:

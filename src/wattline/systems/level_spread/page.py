@@ -7,7 +7,6 @@ Y. Zhang et al., Level-Spread (IPDPS 2018), and Y. Zhang's thesis, §§3.2 to 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ from wattline.systems.level_spread.figures import figures
 from wattline.systems.level_spread.points import Estimate, standing
 from wattline.systems.level_spread.study import Found, Study, place, run_study
 from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, Table, begin_page
+from wattline.systems.work import Work
 
 NAME = "level-spread"
 TITLE = "Level-Spread: job allocation on dragonflies"
@@ -48,10 +48,10 @@ EXAMPLE = (Dragonfly(4, 4, 9), (4, 8, 54))
 def reproduce(
     out_dir: Path,
     quick: bool,  # noqa: FBT001  # the one signature of all reproductions
-    say: Callable[[str], None],
+    work: Work,
 ) -> Reproduction:
     """Run the study; write one page."""
-    return present(run_study(Scale.quick() if quick else Scale(), say), out_dir, [SMALLER] if quick else [])
+    return present(run_study(Scale.quick() if quick else Scale(), work), out_dir, [SMALLER] if quick else [])
 
 
 def present(study: Study, out_dir: Path, remarks: list[str]) -> Reproduction:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ import numpy as np
 
 from wattline.arrays import Floats
 from wattline.model.networks.dragonfly import Dragonfly
-from wattline.sim.ensemble import in_processes
 from wattline.systems.level_spread.cases import (
     BEYOND,
     HASTY,
@@ -26,6 +25,7 @@ from wattline.systems.level_spread.cases import (
     jobs_of,
     settings,
 )
+from wattline.systems.work import Work
 
 if TYPE_CHECKING:
     from wattline.arrays import Ints
@@ -39,8 +39,6 @@ AT_ONCE, FEW = 25, 20
 PORTS = ("host", "local", "global")
 """Ports of routers by what they lead to; packets and stalls are told of each kind apart."""
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -183,7 +181,7 @@ def _ports(result: PacketResult) -> list[Floats]:
     return out
 
 
-def run_study(scale: Scale, say: Say) -> Study:
+def run_study(scale: Scale, work: Work) -> Study:
     """Carry everything out."""
     study = Study(scale)
     todo = [
@@ -191,17 +189,12 @@ def run_study(scale: Scale, say: Say) -> Study:
         for setting, seeds in settings(scale).items()
         for first in range(0, seeds, AT_ONCE)
     ]
-    done = 0
-
-    def tell(task: Task) -> None:
-        nonlocal done
-        done += 1
-        say(f"{done} of {len(todo)}: {task}")
-
-    say(f"{sum(len(task.seeds) for task in todo):,} workloads, {len(POLICIES)} policies")
+    work.say(f"{sum(len(task.seeds) for task in todo):,} workloads, {len(POLICIES)} policies")
     workers = 1 if len(todo) <= FEW else None
-    carry_out(Task(Setting("1x4", pattern="broadcast"), range(1)))  # compiled once, not by every process
-    for task, found in zip(todo, in_processes(carry_out, todo, done=tell, workers=workers), strict=True):
+    work.plan(len(todo))
+    tiny = Task(Setting("1x4", pattern="broadcast"), range(1))
+    made = work.each(carry_out, todo, workers=workers, first=lambda: carry_out(tiny))
+    for task, found in zip(todo, made, strict=True):
         known = study.found.get(task.setting)
         study.found[task.setting] = known.joined(found) if known else found
     return study

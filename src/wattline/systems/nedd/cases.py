@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -89,8 +89,6 @@ CHOSEN = "read from 32 tasks"
 
 FEW = 60
 """So few pieces are not worth a second process."""
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,13 @@ def _readings(study: Study, name: str) -> str:
 
 
 def _impact(study: Study) -> Iterator[Claim]:
+    yield from _slowdowns(study)
+    yield from _distance(study)
+    yield from _rule(study)
+
+
+def _slowdowns(study: Study) -> Iterator[Claim]:
+    """Statements on how much longer applications take beside a congestor (Fig. 3.17)."""
     apps = study.scale.applications
 
     def felt(names: tuple[str, ...], low: float, high: float) -> Check:
@@ -134,6 +141,11 @@ def _impact(study: Study) -> Iterator[Claim]:
             ),
         )
 
+
+def _distance(study: Study) -> Iterator[Claim]:
+    """Statements on a congestor on an application's own routers against one elsewhere (§3.6.2)."""
+    apps = study.scale.applications
+
     def nearer(case: Case) -> tuple[str, bool]:
         got = {n: [slowdown(study, case, n, endpoint=e) for e in (True, False)] for n in apps if n in SENSITIVE}
         told = ", ".join(f"{n} {x:+.0%} against {y:+.0%}" for n, (x, y) in got.items())
@@ -164,6 +176,11 @@ def _impact(study: Study) -> Iterator[Claim]:
             "what passes by makes small messages wait: applications of small ones feel it first, those of large ones "
             "lose a part of links that they have several of",
         )
+
+
+def _rule(study: Study) -> Iterator[Claim]:
+    """State by which shares of its time an application is told to be sensitive (§3.6.2)."""
+    apps = study.scale.applications
 
     def rule(case: Case) -> tuple[str, bool]:
         slow = {n: slowdown(study, case, n, endpoint=True) for n in apps}

@@ -7,7 +7,6 @@ Y. Zhang's thesis, ch. 3, §3.5 to §3.8.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +40,7 @@ from wattline.systems.nedd.figures import (
 )
 from wattline.systems.nedd.study import run_study
 from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, Table, begin_page
+from wattline.systems.work import Work
 
 NAME = "nedd"
 TITLE = "Network congestion and network-data-driven allocation (NeDD)"
@@ -50,10 +50,10 @@ CITATION = "Y. Zhang: thesis on resource management of HPC systems, ch. 3, §3.5
 def reproduce(
     out_dir: Path,
     quick: bool,  # noqa: FBT001  # the one signature of all reproductions
-    say: Callable[[str], None],
+    work: Work,
 ) -> Reproduction:
     """Run the study; write one page."""
-    return present(run_study(Scale.quick() if quick else Scale(), say), out_dir, [SMALLER] if quick else [])
+    return present(run_study(Scale.quick() if quick else Scale(), work), out_dir, [SMALLER] if quick else [])
 
 
 def present(study: Study, out_dir: Path, remarks: list[str]) -> Reproduction:

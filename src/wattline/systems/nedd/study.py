@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.sim.ensemble import in_processes
-from wattline.systems.nedd.cases import FEW, Row, Say, Scale, Study, Task
+from wattline.systems.nedd.cases import FEW, Row, Scale, Study, Task
 from wattline.systems.nedd.experiments import KINDS
+from wattline.systems.work import Work
 
 
 def carry_out(task: Task) -> Row:
@@ -35,21 +35,15 @@ def tasks_of(scale: Scale) -> list[Task]:
     return out
 
 
-def run_study(scale: Scale, say: Say) -> Study:
+def run_study(scale: Scale, work: Work) -> Study:
     """Carry everything out."""
     todo = tasks_of(scale)
-    done = 0
-
-    def tell(task: Task) -> None:
-        nonlocal done
-        done += 1
-        if done % 25 == 0 or done == len(todo):
-            say(f"{done} of {len(todo)}: {task}")
-
-    say(f"{len(todo)} experiments, each with several simulations")
-    carry_out(next(task for task in todo if task.kind == "placed"))  # compiled once, not by every process
+    work.say(f"{len(todo)} experiments, each with several simulations")
+    work.plan(len(todo))
+    tiny = next(task for task in todo if task.kind == "placed")
     workers = 1 if len(todo) <= FEW else None
     rows: dict[tuple[str, str, float, str, str], list[Row]] = {}
-    for task, row in zip(todo, in_processes(carry_out, todo, done=tell, workers=workers), strict=True):
+    made = work.each(carry_out, todo, workers=workers, first=lambda: carry_out(tiny))
+    for task, row in zip(todo, made, strict=True):
         rows.setdefault(task.case, []).append(row)
     return Study(scale, {case: {k: np.array([r[k] for r in got]) for k in got[0]} for case, got in rows.items()})

@@ -28,9 +28,14 @@ def claims(study: Study) -> list[Claim]:
 
 def _published() -> Iterator[Claim]:
     """Statements that follow, or not, from the published points of table 4.2."""
+    yield from _against_packed()
+    yield from _against_worst_case()
+    yield from _hopper()
+
+
+def _against_packed() -> Iterator[Claim]:
+    """Statements on how much faster the best configurations are than packed-max."""
     points = TABLE_4_2.values()
-    wasted = [float(np.mean([1 - by[kind].power_w / 3500 for by in points])) for kind in ("worst case", "best")]
-    against = [by["worst case"].time_s / by["best"].time_s for by in points]
     packed = [by["packed-max"].time_s / by["best"].time_s for by in points]
     less = [1 - 1 / ratio for ratio in packed]
     yield Claim(
@@ -67,6 +72,13 @@ def _published() -> Iterator[Claim]:
         f"published points: {low:.2f} to {high:.2f} ×, as rounded",
         holds=low <= 2.49 <= high,
     )
+
+
+def _against_worst_case() -> Iterator[Claim]:
+    """Statements on the absolute worst case: what it wastes, how slow it is and how many nodes it has."""
+    points = TABLE_4_2.values()
+    wasted = [float(np.mean([1 - by[kind].power_w / 3500 for by in points])) for kind in ("worst case", "best")]
+    against = [by["worst case"].time_s / by["best"].time_s for by in points]
     yield Claim(
         "Tab. 4.2",
         "worst case wastes 37 %",
@@ -97,7 +109,6 @@ def _published() -> Iterator[Claim]:
         holds=(whole_nodes(3500, NODE_MAX_W), whole_nodes(4500, NODE_MAX_W)) == (12, 16),
         because="16 nodes of 290 W draw 4,640 W",
     )
-    yield from _hopper()
 
 
 def _hopper() -> Iterator[Claim]:

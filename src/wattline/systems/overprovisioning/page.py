@@ -5,13 +5,16 @@ T. Patki: The case for hardware overprovisioned supercomputers, PhD thesis, Univ
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
+from wattline.model.configuration_points import degree, under_bound
+from wattline.model.configurations import Configurations
+from wattline.report.count.configurations import point_name
 from wattline.report.figures.configurations import draw_by_nodes, draw_space
 from wattline.report.page import Page, table
 from wattline.systems.overprovisioning.claims import claims
 from wattline.systems.overprovisioning.data import (
+    BOUNDS_W,
     FILE,
     NODE_MAX_W,
     RESTS_ON,
@@ -21,7 +24,8 @@ from wattline.systems.overprovisioning.data import (
     TABLE_4_9,
 )
 from wattline.systems.overprovisioning.study import Study, numbers, run_study
-from wattline.systems.reproduction import FOOTER, Claim, Reproduction, begin_page
+from wattline.systems.reproduction import FOOTER, Claim, Reproduction, Table, begin_page
+from wattline.systems.work import Work
 
 NAME = "overprovisioning"
 TITLE = "Hardware overprovisioning: configurations and the cost model"
@@ -33,20 +37,84 @@ NO_DATA = (
     f"The measured configurations are not at hand (set WATTLINE_DATA to a folder with {FILE}): published points "
     "and the model alone."
 )
+MORE_W = 4500.0
+"""A bound of §4.2, beside those of Fig. 3.4."""
+NEVER = "–"
+"""In the place of a break-even point that there is not."""
 
 
 def reproduce(
     out_dir: Path,
     quick: bool,  # noqa: ARG001, FBT001  # the one signature of all reproductions; this one takes seconds anyway
-    say: Callable[[str], None],
+    work: Work,
 ) -> Reproduction:
     """Run the study; write one page."""
-    say("reading measured configurations, solving the cost model")
+    work.say("reading measured configurations, solving the cost model")
     study = run_study()
     stated = claims(study)
     remarks = [] if study.measured else [NO_DATA]
     path = _page(study, stated, remarks).write(out_dir / f"{NAME}.html")
-    return Reproduction(NAME, TITLE, path, stated, remarks, {"rests_on": RESTS_ON, **numbers(study)})
+    return Reproduction(NAME, TITLE, path, stated, remarks, {"rests_on": RESTS_ON, **numbers(study)}, tables(study))
+
+
+def tables(study: Study) -> dict[str, Table]:
+    """Return what the documentation shows: what ours rests on, the cost model and, measured, BT-MZ under bounds."""
+    found = {
+        "rests-on": Table(("", "ours rests on"), list(RESTS_ON.items())),
+        "cost-nodes": Table(COST_NODES, _node_rows(study)),
+        "cost-model": Table(COST_MODEL, _cost_rows(study)),
+    }
+    if study.measured:
+        found["bounds"] = Table(BOUNDS, [_bound_row(study.spaces["BT-MZ"], w) for w in (*BOUNDS_W, MORE_W)])
+    return found
+
+
+BOUNDS = ("bound [W]", "best", "packed-max", "absolute worst case", "its nodes", "degree")
+COST_NODES = ("budget [W]", "newer node [W]", "older node [W]", "r_c", "r_p", "n_wc", "n_lim", "n_ovp")
+COST_MODEL = (
+    "",
+    "t_ovp [s]",
+    "t_wc [s]",
+    "s_ovp",
+    "s_ovp if faster means speed",
+    "breaks even at r_c",
+    "at r_p",
+    "at r_p, as speed",
+)
+
+
+def _bound_row(space: Configurations, bound_w: float) -> tuple[str, ...]:
+    under = under_bound(space, bound_w, NODE_MAX_W)
+    rows = (under.best, under.canonical["packed-max"], under.worst_case)
+    points = (f"{point_name(space, row)} {space.time_s[row]:.2f} s, {space.power_w[row]:,.0f} W" for row in rows)
+    return f"{bound_w:,.0f}", *points, str(under.worst_nodes), f"{degree(space, under):.2f}"
+
+
+def _node_rows(study: Study) -> list[tuple[str, ...]]:
+    """Return the parameters of the cost model, and the nodes that follow: the same for all applications."""
+    q = TABLE_4_7
+    given = (f"{q.power_w:,.0f}", f"{q.node_max_w:.0f}", f"{q.node_min_w:.0f}", f"{q.cost_ratio:g}", f"{q.faster:.0%}")
+    plans = [by["time"] for by in study.plans.values()]
+    return sorted({(*given, str(p.worst_case_nodes), str(p.node_limit), str(p.nodes)) for p in plans})
+
+
+def _cost_rows(study: Study) -> list[tuple[str, ...]]:
+    rows = []
+    for name, by in study.plans.items():
+        even, o = study.even[name], by["time"].outcomes[0]
+        ratio, *faster = even["time"].cost_ratio, even["time"].faster, even["speed"].faster
+        rows.append(
+            (
+                name,
+                f"{o.overprovisioned_s:.2f}",
+                f"{o.worst_case_s:.2f}",
+                f"{by['time'].speedup:.2f}",
+                f"{by['speed'].speedup:.2f}",
+                NEVER if ratio is None else f"{ratio:.2f}",
+                *(NEVER if at is None else f"{at:.1%}" for at in faster),
+            )
+        )
+    return rows
 
 
 def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:

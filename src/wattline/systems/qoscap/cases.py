@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wattline.bidding.days import GIVEN, NONE, Days, Pair
+from wattline.bidding.hours.days import GIVEN, NONE, Days, Pair
 from wattline.generate.rrze import EmmyLike, MeggieLike, RrzeLike
 from wattline.generate.signal import GaussianSignal, generate_signal
 from wattline.model.cluster import Cluster, NodeClass

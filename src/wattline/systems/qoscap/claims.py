@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.bidding.days import DayOutcome
+from wattline.bidding.hours.days import DayOutcome
 from wattline.market.tracking import SHARE
 from wattline.systems.qoscap.cases import LAWS, OURS, OUT, PUBLISHED, PUBLISHED_PAIR, THETA
 from wattline.systems.qoscap.study import Study

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.bidding.days import DayTrial
+from wattline.bidding.hours.days import DayTrial
 from wattline.model import codes
 from wattline.report.figures.style import BLUE, GREY, RED, TEAL, Drawn, new_figure, split_figure
 from wattline.systems.qoscap.cases import OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from wattline.arrays import Floats
-from wattline.bidding.days import Days
-from wattline.bidding.laws import recorded
+from wattline.bidding.hours.days import Days
+from wattline.bidding.hours.laws import recorded
 from wattline.errors import InputError
 from wattline.formats.series import prices
 from wattline.formats.series.signals import read_signal

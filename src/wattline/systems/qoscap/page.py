@@ -5,7 +5,6 @@ Y. Zhang's thesis on intelligent middleware for high-performance computing, §2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ from wattline.report.show import MISSING
 from wattline.systems.qoscap.cases import LAWS, OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR, THETA
 from wattline.systems.qoscap.claims import claims, mean_cost, met
 from wattline.systems.qoscap.study import Scale, Study, run_study
-from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
+from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, Table, begin_page
+from wattline.systems.work import Work
 
 NAME = "qoscap"
 TITLE = "Demand response over days (QoSCap and Adaptive bidding)"
@@ -27,16 +27,37 @@ NO_LOG = "The log of Theta is not at hand (set WATTLINE_DATA to a folder with sw
 def reproduce(
     out_dir: Path,
     quick: bool,  # noqa: FBT001  # the one signature of all reproductions
-    say: Callable[[str], None],
+    work: Work,
 ) -> Reproduction:
     """Run the study; write one page."""
-    study = run_study(Scale.quick() if quick else Scale(), say)
+    study = run_study(Scale.quick() if quick else Scale(), work)
     stated = claims(study)
-    say("writing the page")
+    work.say("writing the page")
     remarks = [SMALLER] if quick else []
     remarks += [NO_LOG] if study.scale.recorded and THETA not in study.found else []
     path = _page(study, stated, remarks).write(out_dir / f"{NAME}.html")
-    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study))
+    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study), tables(study))
+
+
+def tables(study: Study) -> dict[str, Table]:
+    """Return what the documentation shows: all pairs by machine, and PJM's market."""
+    found = {"-".join(case.lower().replace(",", "").split()): Table(DAYS, _rows(study, case)) for case in study.found}
+    return found | ({"market": Table(MARKET, _market_rows(study))} if study.market else {})
+
+
+DAYS = (
+    "policies",
+    "published: errors",
+    "worst Q",
+    "cost",
+    "ours: errors",
+    "worst Q",
+    "cost [$]",
+    "both met",
+    "P̄ [kW]",
+    "R [kW]",
+)
+MARKET = ("machine", "policies", "errors", "worst Q", "cost [$]", "energy [kWh]", "P̄ [kW]", "R [kW]")
 
 
 def numbers(study: Study) -> dict[str, Any]:
@@ -104,19 +125,13 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
 
 
 def _table(study: Study, case: str) -> str:
-    header = (
-        "policies",
-        "published: errors",
-        "worst Q",
-        "cost",
-        "ours: errors",
-        "worst Q",
-        "cost [$]",
-        "both met",
-        "P̄ [kW]",
-        "R [kW]",
-    )
-    rows = []
+    about = "" if case not in LAWS else f" Load {LAWS[case][1]:.0%} in the long run."
+    caption = f"Least … greatest over the days; P̄ and R are means over the hours.{about}"
+    return table(DAYS, _rows(study, case), caption=caption)
+
+
+def _rows(study: Study, case: str) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
     for pair in (*(p.name for p in PAIRS), OURS.name, OUT.name):
         outcomes = study.found[case][pair]
         exceed, worst, cost = PUBLISHED.get(case, {}).get(pair, (None, None, None))
@@ -135,13 +150,16 @@ def _table(study: Study, case: str) -> str:
                 f"{sum(b.reserve_w for b in bids) / len(bids) / 1e3:.1f}" if bids else MISSING,
             )
         )
-    about = "" if case not in LAWS else f" Load {LAWS[case][1]:.0%} in the long run."
-    return table(header, rows, caption=f"Least … greatest over the days; P̄ and R are means over the hours.{about}")
+    return rows
 
 
 def _market(study: Study) -> str:
-    header = ("machine", "policies", "errors", "worst Q", "cost [$]", "energy [kWh]", "P̄ [kW]", "R [kW]")
-    rows = []
+    caption = "RegD of 16 July 2020, hourly prices of July 2022; PJM's settlement with its performance score."
+    return table(MARKET, _market_rows(study), text=(1,), caption=caption)
+
+
+def _market_rows(study: Study) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
     for case, by in study.market.items():
         for pair, outcomes in by.items():
             bids = [hour.bid for outcome in outcomes for hour in outcome.hours if hour.bid is not None]
@@ -157,12 +175,7 @@ def _market(study: Study) -> str:
                     f"{sum(b.reserve_w for b in bids) / len(bids) / 1e3:.1f}" if bids else MISSING,
                 )
             )
-    return table(
-        header,
-        rows,
-        text=(1,),
-        caption="RegD of 16 July 2020, hourly prices of July 2022; PJM's settlement with its performance score.",
-    )
+    return rows
 
 
 def _range(values: list[float], how: str) -> str:

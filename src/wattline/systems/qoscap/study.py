@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from wattline.bidding.days import GIVEN, DayOutcome, Days, DayTrial, fixed_search
+from wattline.bidding.hours.days import GIVEN, DayOutcome, Days, DayTrial, fixed_search
 from wattline.generate.jobs import generate
 from wattline.generate.kinds import draw_jobs
 from wattline.generate.rrze import IDLE_W, kinds_like
@@ -16,14 +15,12 @@ from wattline.generate.signal import GaussianSignal, generate_signal
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Signal
-from wattline.sim.ensemble import in_processes
 from wattline.systems.at_hand import data_file
 from wattline.systems.qoscap.cases import AFTER_DAYS, LAWS, OURS, OUT, PAIRS, THETA, WARM_DAYS, machine, stretch
 from wattline.systems.qoscap.market import MARKET_PAIRS, market_days
 from wattline.systems.qoscap.theta import theta_days
+from wattline.systems.work import Work
 from wattline.units import DAY_S, HOUR_S
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,7 @@ def carry_out(piece: Piece) -> Any:
     return {pair.name: DayTrial(days, pair).run(fixed.get(pair.name)) for pair in (*PAIRS, OURS, OUT)}
 
 
-def run_study(scale: Scale, say: Say) -> Study:
+def run_study(scale: Scale, work: Work) -> Study:
     """Carry everything out: first the searches, then the days."""
     study = Study(scale)
     workers = None if scale.seeds > 1 else 1
@@ -132,26 +129,24 @@ def run_study(scale: Scale, say: Say) -> Study:
         for seed in range(1, scale.seeds + 1)
     ]
     todo = len(searches) + sum(seeds.values()) + len(priced)
-    done = 0
+    words = f"{todo} pieces: {len(cases)} machines, {scale.seeds} days each"
+    work.say(f"{words}, fixed bids from {scale.points}² of a grid")
+    work.plan(todo)
 
-    def tell(piece: Piece) -> None:
-        nonlocal done
-        done += 1
-        say(f"{done} of {todo}: {piece}")
+    def first() -> None:
+        DayTrial(_tiny(), PAIRS[-1]).run()  # what is not compiled yet is compiled once, not by every process
 
-    say(f"{todo} pieces: {len(cases)} machines, {scale.seeds} days each, fixed bids from {scale.points}² of a grid")
-    DayTrial(_tiny(), PAIRS[-1]).run()  # what is not compiled yet is compiled once, not by every process
-    for piece, bid in zip(searches, in_processes(carry_out, searches, done=tell, workers=workers), strict=True):
+    for piece, bid in zip(searches, work.each(carry_out, searches, workers=workers, first=first), strict=True):
         study.fixed.setdefault(piece.case, {})[piece.pair] = bid
     measured = [
         Piece(case, "", seed, 0, tuple(study.fixed[case].items()))
         for case in cases
         for seed in range(1, seeds[case] + 1)
     ]
-    for piece, by in zip(measured, in_processes(carry_out, measured, done=tell, workers=workers), strict=True):
+    for piece, by in zip(measured, work.each(carry_out, measured, workers=workers, first=first), strict=True):
         for name, outcome in by.items():
             study.found.setdefault(piece.case, {}).setdefault(name, []).append(outcome)
-    for piece, by in zip(priced, in_processes(carry_out, priced, done=tell, workers=workers), strict=True):
+    for piece, by in zip(priced, work.each(carry_out, priced, workers=workers, first=first), strict=True):
         for name, outcome in by.items():
             study.market.setdefault(piece.case, {}).setdefault(name, []).append(outcome)
     return study

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from wattline.bidding.days import Days
+from wattline.bidding.hours.days import Days
 from wattline.errors import InputError
 from wattline.formats.jobs.swf.read import read_swf
 from wattline.generate.cap_model import CapModel

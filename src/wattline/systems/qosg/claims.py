@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from wattline.arrays import Floats
-from wattline.bidding.outcome import Outcome
-from wattline.bidding.search import is_safe
+from wattline.bidding.hours.outcome import Outcome
+from wattline.bidding.searches.search import is_safe
 from wattline.systems.qosg.jobs import NAMES
 from wattline.systems.qosg.study import PUBLISHED_WEIGHTS, Study, saving, standby_share
 from wattline.systems.reproduction import Claim
@@ -261,42 +261,51 @@ def _baselines(study: Study) -> list[Claim]:
     ]
 
 
+def _at(study: Study, case: str) -> Tuned:
+    """Return QoSG as it was tuned in a case."""
+    return study.found[case]["QoSG"]
+
+
+def _saved(study: Study, case: str) -> float:
+    """Return the part of the cost that QoSG saves in a case."""
+    return saving(_at(study, case).choice.outcome)[0]
+
+
 def _settings(study: Study) -> list[Claim]:
-    def at(case: str) -> Tuned:
-        return study.found[case]["QoSG"]
-
-    def part(case: str) -> float:
-        return saving(at(case).choice.outcome)[0]
-
+    """Statements on other sizes, limits, loads and mixes of jobs (Fig. 2.11 to 2.16)."""
     sizes = [f"{n} servers" for n in study.scale.sizes]
     levels = ("tight", "default", "loose")
-    means = [at(level).choice.bid.mean_w for level in levels]
-    fs = [weights_of(at(mix))[0] for mix in ("mix-long", "default", "mix-short")]
-    found = [
+    means = [_at(study, level).choice.bid.mean_w for level in levels]
+    fs = [weights_of(_at(study, mix))[0] for mix in ("mix-long", "default", "mix-short")]
+    return [
         _claim(
             "Fig. 2.11",
             "above 45 % from 20 to 2500 servers",
             "the saving stays above 45 % from 20 to 2500 servers",
-            "; ".join(f"{c.split()[0]}: −{part(c):.1%}" for c in [*sizes[:2], "default", *sizes[2:]]).replace(
+            "; ".join(f"{c.split()[0]}: −{_saved(study, c):.1%}" for c in [*sizes[:2], "default", *sizes[2:]]).replace(
                 "default", "100"
             ),
-            min(part(c) for c in [*sizes, "default"]) > 0.45,
+            min(_saved(study, c) for c in [*sizes, "default"]) > 0.45,
             "flat in size it is, up to what one hour's arrivals do; the level is that of the default. " + LIMITS,
         ),
         _claim(
             "Fig. 2.12",
             "tighter QoS: larger P̄, smaller saving",
             "tighter limits need a larger P̄ and save less",
-            "; ".join(f"{c}: {m:,.0f} W, −{part(c):.1%}" for c, m in zip(levels, means, strict=True)),
-            means[0] > means[1] > means[2] and part("tight") < part("default") < part("loose"),
+            "; ".join(f"{c}: {m:,.0f} W, −{_saved(study, c):.1%}" for c, m in zip(levels, means, strict=True)),
+            means[0] > means[1] > means[2]
+            and _saved(study, "tight") < _saved(study, "default") < _saved(study, "loose"),
             ONE_HOUR,
         ),
         _claim(
             "Fig. 2.14",
             "75 % utilization: −25.1 %",
             "at 75 % utilization the saving drops to 25.1 %",
-            f"25 %: −{part('η = 25 %'):.1%}; 50 %: −{part('default'):.1%}; 75 %: −{part('η = 75 %'):.1%}",
-            abs(part("η = 75 %") - 0.251) < 0.05,
+            "; ".join(
+                f"{load}: −{_saved(study, case):.1%}"
+                for load, case in (("25 %", "η = 25 %"), ("50 %", "default"), ("75 %", "η = 75 %"))
+            ),
+            abs(_saved(study, "η = 75 %") - 0.251) < 0.05,
             "tracking holds the reserve back: few nodes are left for standby jobs",
         ),
         _claim(
@@ -307,10 +316,16 @@ def _settings(study: Study) -> list[Claim]:
             fs[0] < fs[1] < fs[2],
             LIMITS,
         ),
+        *_alone(study),
     ]
+
+
+def _alone(study: Study) -> list[Claim]:
+    """Statements on workloads of one application and standby jobs (Fig. 2.16)."""
+    found = []
     for name, published in (("fs", 0.213), ("bt", 0.398)):
         case = f"{name} alone"
-        here = at(case)
+        here = _at(study, case)
         found.append(
             _claim(
                 "Fig. 2.16",
@@ -318,7 +333,7 @@ def _settings(study: Study) -> list[Claim]:
                 f"a workload of {name} and standby jobs saves {published:.1%}",
                 f"{percent(here.choice.outcome)} at P̄ = {here.choice.bid.mean_w:,.0f} W, R = "
                 f"{here.choice.bid.reserve_w:,.0f} W",
-                abs(part(case) - published) < 0.05,
+                abs(_saved(study, case) - published) < 0.05,
                 "P̄ − R is the idle power over a whole range of bids, so cost is flat there and "
                 "the saving depends on which of them is taken. " + LIMITS,
             )
@@ -328,8 +343,8 @@ def _settings(study: Study) -> list[Claim]:
             "Fig. 2.16",
             "fs saves less than bt",
             "little power to regulate, little saving: fs less than bt",
-            f"fs −{part('fs alone'):.1%}, bt −{part('bt alone'):.1%}",
-            part("fs alone") < part("bt alone"),
+            f"fs −{_saved(study, 'fs alone'):.1%}, bt −{_saved(study, 'bt alone'):.1%}",
+            _saved(study, "fs alone") < _saved(study, "bt alone"),
             LIMITS,
         )
     )

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from wattline.bidding.observed import Observed, observe
-from wattline.bidding.setting import Setting
+from wattline.bidding.hours.observed import Observed, observe
+from wattline.bidding.hours.setting import Setting
 from wattline.report.figures.shares import Curve, Service, draw_error_shares, draw_services
 from wattline.report.figures.style import BLUE, GREY, PALETTE, TEAL, Drawn, new_figure
 from wattline.systems.hours import draw_hour

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wattline.bidding.laws import GaussianLaw, SignalLaw, recorded
-from wattline.bidding.setting import Protocol, Setting
+from wattline.bidding.hours.laws import GaussianLaw, SignalLaw, recorded
+from wattline.bidding.hours.setting import Protocol, Setting
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Signal
 from wattline.systems.followers import Follower

@@ -5,18 +5,19 @@ Y. Zhang's thesis on intelligent middleware for high-performance computing, §2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wattline.bidding.search import is_safe
-from wattline.bidding.setting import Protocol
+from wattline.bidding.hours.setting import Protocol
+from wattline.bidding.searches.choice import Choice
+from wattline.bidding.searches.search import is_safe
 from wattline.report.page import Page, table
 from wattline.systems.qosg.claims import PUBLISHED_SAVINGS, claims
 from wattline.systems.qosg.jobs import APPLICATIONS, LEVELS, NAMES
 from wattline.systems.qosg.study import Scale, Study, run_study, saving, standby_share
-from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
+from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, Table, begin_page
 from wattline.systems.tuned import Tuned
+from wattline.systems.work import Work
 
 NAME = "qosg"
 TITLE = "Demand response with a QoS guarantee (QoSG)"
@@ -33,16 +34,54 @@ GENERATED = (
 def reproduce(
     out_dir: Path,
     quick: bool,  # noqa: FBT001  # the one signature of all reproductions
-    say: Callable[[str], None],
+    work: Work,
 ) -> Reproduction:
     """Run the study; write one page."""
-    study = run_study(Scale.quick() if quick else Scale(), say)
+    study = run_study(Scale.quick() if quick else Scale(), work)
     stated = claims(study)
-    say("writing the page")
+    work.say("writing the page")
     remarks = [SMALLER] if quick else []
     remarks += [] if study.has_recorded else [GENERATED]
     path = _page(study, stated, remarks, out_dir / f"{NAME}-hours").write(out_dir / f"{NAME}.html")
-    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study))
+    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study), tables(study))
+
+
+def tables(study: Study) -> dict[str, Table]:
+    """Return what the documentation shows: our limits, all cases, other signals, and the sweep by who searched."""
+    return {
+        "limits": Table(LIMITS, _limit_rows()),
+        "cases": Table(CASES, _case_rows(study)),
+        "signals": Table(SIGNALS, _signal_rows(study)),
+        **{f"sweep-{search}": Table(_sweep_head(study), _sweep_rows(study, search)) for search in SEARCHES},
+    }
+
+
+LIMITS = ("", "T [s]", *LEVELS, "(1 + Q)·T, medium [s]")
+SIGNALS = ("signal", "saving", "mean ε", "ε > 0.3", "worst kind")
+CASES = (
+    "case",
+    "policy",
+    "P̄ [W]",
+    "R [W]",
+    "published",
+    "its hour",
+    "against the bid",
+    "mean ε",
+    "ε > 0.3",
+    "worst kind",
+    "meets all",
+    "fresh hours",
+    "ε > 0.3",
+    "worst kind",
+    "all kept",
+    "standby",
+)
+SEARCHES = {
+    "own": "The bid of QoSG's own search.",
+    "searched": "The bid of our search of bid and weights for the same policy: the cheapest that meets all constraints "
+    "on its hour, or the one that breaks them least.",
+}
+"""Who searched the bids of the sweep: fields of a point, and what they hold."""
 
 
 def numbers(study: Study) -> dict[str, Any]:
@@ -123,20 +162,24 @@ def _page(study: Study, stated: list[Claim], remarks: list[str], folder: Path) -
         ("reach", "strict (eqs. 2.22–2.23)"),
     ]
     page = begin_page(TITLE, stated, items, remarks)
-    page.add("<h2>All cases</h2>", _cases(study))
-    page.add("<h2>Other signals under the bid of the default</h2>", _signals(study))
+    page.add("<h2>All cases</h2>", table(CASES, _case_rows(study), text=(0, 1)))
+    page.add("<h2>Other signals under the bid of the default</h2>", table(SIGNALS, _signal_rows(study), text=(0,)))
     page.add("<h2>Without standby jobs: limits and signals</h2>", _sweep(study))
     seen = draw.observed(study)
     page.add("<h2>Figures</h2>", *map(page.figure, draw.draw_hours(study, folder)))
     page.add(page.figure(draw.draw_errors(seen)), page.figure(draw.draw_qos(seen)))
     page.add(page.figure(draw.draw_savings(study)), page.figure(draw.draw_weights(study)))
-    page.add("<h2>What was assumed</h2>", _limits(), HOW)
+    page.add(
+        "<h2>What was assumed</h2>",
+        table(LIMITS, _limit_rows(), text=(0,), caption="QoS limits (chosen by us)"),
+        HOW,
+    )
     page.add(FOOTER)
     return page
 
 
-def _cases(study: Study) -> str:
-    rows = []
+def _case_rows(study: Study) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
     for case, by in study.found.items():
         for policy, f in by.items():
             published = PUBLISHED_SAVINGS.get(case, {}).get(policy)
@@ -161,56 +204,41 @@ def _cases(study: Study) -> str:
                     f"{standby_share(here, protocol=_protocol(f)):.1%}",
                 )
             )
-    header = (
-        "case",
-        "policy",
-        "P̄ [W]",
-        "R [W]",
-        "published",
-        "its hour",
-        "against the bid",
-        "mean ε",
-        "ε > 0.3",
-        "worst kind",
-        "meets all",
-        "fresh hours",
-        "ε > 0.3",
-        "worst kind",
-        "all kept",
-        "standby",
-    )
-    return table(header, rows, text=(0, 1))
+    return rows
 
 
-def _signals(study: Study) -> str:
-    rows = [
+def _signal_rows(study: Study) -> list[tuple[str, ...]]:
+    return [
         (name, f"−{saving(o)[0]:.1%}", f"{o.error:.1%}", f"{o.exceed.share:.1%}", f"{o.shares().max():.1%}")
         for name, o in study.signals.items()
     ]
-    return table(("signal", "saving", "mean ε", "ε > 0.3", "worst kind"), rows, text=(0,))
+
+
+def _sweep_head(study: Study) -> tuple[str, ...]:
+    return ("", *(f"τ = {tau_s:g} s" for tau_s in study.scale.taus_s))
+
+
+def _sweep_rows(study: Study, search: str) -> list[tuple[str, ...]]:
+    """Return what one of the searches found: a row a factor on the limits, a column a signal."""
+    rows: dict[str, list[str]] = {}
+    for point in study.sweep:
+        choice: Choice = getattr(point, search)
+        o = choice.outcome
+        held = "all met" if o.excess() == 0.0 else f"ε > 0.3 {o.exceed.share:.0%}, worst {o.shares().max():.0%}"
+        rows.setdefault(f"limits × {point.factor:g}", []).append(f"−{saving(o)[0]:.1%} ({held})")
+    return [(told, *cells) for told, cells in rows.items()]
 
 
 def _sweep(study: Study) -> str:
-    rows = []
-    for factor in study.scale.factors:
-        cells = []
-        for point in (point for point in study.sweep if point.factor == factor):
-            said = []
-            for name, o in (("QoSG", point.own.outcome), ("searched", point.searched.outcome)):
-                held = "all met" if o.excess() == 0.0 else f"ε > 0.3 {o.exceed.share:.0%}, worst {o.shares().max():.0%}"
-                said.append(f"{name} −{saving(o)[0]:.1%} ({held})")
-            cells.append("; ".join(said))
-        rows.append((f"limits × {factor:g}", *cells))
-    caption = (
-        "The bid of QoSG's own search, and that of our search of bid and weights for the same policy: the cheapest "
-        "that meets all constraints on its hour, or the one that breaks them least."
+    header = _sweep_head(study)
+    text = tuple(range(1, len(header)))
+    return "".join(
+        table(header, _sweep_rows(study, search), text=text, caption=caption) for search, caption in SEARCHES.items()
     )
-    header = ("", *(f"τ = {tau_s:g} s" for tau_s in study.scale.taus_s))
-    return table(header, rows, text=tuple(range(1, len(header))), caption=caption)
 
 
-def _limits() -> str:
-    rows = [
+def _limit_rows() -> list[tuple[str, ...]]:
+    return [
         (
             name,
             f"{APPLICATIONS[name].work_s:g}",
@@ -219,7 +247,6 @@ def _limits() -> str:
         )
         for name in NAMES
     ]
-    return table(("", "T [s]", *LEVELS, "(1 + Q)·T, medium [s]"), rows, text=(0,), caption="QoS limits (chosen by us)")
 
 
 HOW = """<ul class="counted">

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from wattline.bidding.choice import STRICT, Choice, largest_reserve_w
-from wattline.bidding.grid import TRACKING, grid_bid
-from wattline.bidding.laws import SignalLaw
-from wattline.bidding.outcome import Outcome
-from wattline.bidding.qosg import qosg_bid
-from wattline.bidding.search import search_bid
-from wattline.bidding.setting import Protocol, Setting
-from wattline.bidding.trial import Trial, fresh
+from wattline.bidding.hours.laws import SignalLaw
+from wattline.bidding.hours.outcome import Outcome
+from wattline.bidding.hours.setting import Protocol, Setting
+from wattline.bidding.hours.trial import Trial, fresh
+from wattline.bidding.searches.choice import STRICT, Choice, largest_reserve_w
+from wattline.bidding.searches.grid import TRACKING, grid_bid
+from wattline.bidding.searches.qosg import qosg_bid
+from wattline.bidding.searches.search import search_bid
 from wattline.control.catalog import find
 from wattline.model.regulation import Bid
-from wattline.sim.ensemble import in_threads
 from wattline.systems.followers import ENERGYQARE, QOSG, SLACKLINE, TRACKING_ONLY
 from wattline.systems.qosg.jobs import IDLE_W, NODES, recorded_signals, setting_of
 from wattline.systems.qosg.sweep import Point, sweep_point
 from wattline.systems.tuned import HOUR_SEED, Tuned
+from wattline.systems.work import Work
 from wattline.theory.gps_moments import Gaussian
 from wattline.units import HOUR_S
-
-Say = Callable[[str], None]
 
 """The runtime of both is the same; AQA came later and chooses bids and weights in another way."""
 
@@ -116,30 +113,35 @@ class Study:
     has_recorded: bool = False
 
 
-def run_study(scale: Scale, say: Say) -> Study:
+def run_study(scale: Scale, work: Work) -> Study:
     """Carry everything out."""
     study = Study(scale)
     todo = cases(scale)
-
-    def carry_out(name: str) -> dict[str, Tuned]:
-        say(f"{name}: bids on one hour, then {_hours(scale, todo[name])} fresh ones")
-        return policies(name, todo[name], scale)
-
-    study.found = dict(zip(todo, in_threads(carry_out, todo), strict=True))
-    say("the published bid; other signals")
+    todo_points = [(factor, tau_s, *scale.sweep) for factor in scale.factors for tau_s in scale.taus_s]
+    words = f"{len(todo)} cases: bids on one hour, then fresh ones"
+    work.say(f"{words}; without standby jobs limits × {scale.factors}, τ {scale.taus_s} s")
+    work.plan(len(todo) + len(todo_points))
+    study.found = dict(zip(todo, work.each(_case, [(name, scale) for name in todo], threads=True), strict=True))
     trial = Trial(setting_of(QOSG, paper=True), [HOUR_SEED])
     study.published = trial.run(PUBLISHED_BID, np.array([*PUBLISHED_WEIGHTS.values(), 0.0]))
     plain = setting_of(QOSG, paper=True, standby=False)
     mean_w = plain.idle_total_w + plain.load_w()
     study.at_load = Trial(plain, [HOUR_SEED]).run(Bid(mean_w, 0.2 * mean_w), np.array([*PUBLISHED_WEIGHTS.values()]))
-    say(f"without standby jobs: limits × {scale.factors}, τ {scale.taus_s} s")
-    todo_points = [(factor, tau_s) for factor in scale.factors for tau_s in scale.taus_s]
-    points, fits = scale.sweep
-    study.sweep = in_threads(lambda at: sweep_point(*at, points=points, fits=fits), todo_points)
+    study.sweep = work.each(_point, todo_points, threads=True)
     days = recorded_signals()
     study.has_recorded = bool(days)
     study.signals = other_signals(study.found["default"]["QoSG"].choice, days)
     return study
+
+
+def _case(asked: tuple[str, Scale]) -> dict[str, Tuned]:
+    name, scale = asked
+    return policies(name, cases(scale)[name], scale)
+
+
+def _point(asked: tuple[float, float, int, int]) -> Point:
+    factor, tau_s, points, fits = asked
+    return sweep_point(factor, tau_s, points=points, fits=fits)
 
 
 def policies(name: str, case: dict[str, Any], scale: Scale) -> dict[str, Tuned]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wattline.bidding.choice import STRICT, Choice
-from wattline.bidding.laws import GaussianLaw
-from wattline.bidding.qosg import qosg_bid
-from wattline.bidding.trial import Trial
-from wattline.bidding.weights import search_weights
+from wattline.bidding.hours.laws import GaussianLaw
+from wattline.bidding.hours.trial import Trial
+from wattline.bidding.searches.choice import STRICT, Choice
+from wattline.bidding.searches.qosg import qosg_bid
+from wattline.bidding.searches.weights import search_weights
 from wattline.systems.followers import QOSG
 from wattline.systems.qosg.jobs import STEP_S, setting_of
 from wattline.systems.tuned import HOUR_SEED

@@ -224,7 +224,7 @@ def draw_trade(grid: dict[tuple[str, str], dict[str, Any]], curve: Curve) -> Dra
             mode="markers",
             text=[line for line, _ in rows],
             marker={"color": colour, "size": 8},
-            hovertemplate="%{text}, " + rule + "<br>W %{x:.4g}, E %{y:.4g}<extra></extra>",
+            hovertemplate="%{text}, " + rule + "<br>W %{x:,.4~r}, E %{y:,.4~r}<extra></extra>",
         )
     figure.update_xaxes(title_text="mean workload (exact)", type="log")
     figure.update_yaxes(title_text="mean energy per unit time", rangemode="normal")

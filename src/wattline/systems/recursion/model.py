@@ -4,11 +4,9 @@ measures.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +20,6 @@ from wattline.sim.simulate import simulate
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
 from wattline.wiring.result import Result
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 LOW = Level(2.0, 0.034, 0.014)
 HIGH = Level(2.66, 0.041, 0.018)
@@ -76,7 +71,7 @@ class Switching:
 def workload(k_low: float, k_high: float, *, as_printed: bool = False) -> Switching:
     """Workload-hysteretic switching (§III-C); ``as_printed`` puts the switch where the text's formula puts it."""
     params = {"k_low": k_low, "k_high": k_high, "as_printed": float(as_printed)}
-    return Switching(f"work {k_low:.0e}/{k_high:.0e}", "workload-hysteresis", params)
+    return Switching(f"work {k_low:,.0f}/{k_high:,.0f}", "workload-hysteresis", params)
 
 
 SWITCHINGS: dict[str, Switching] = {
@@ -110,12 +105,6 @@ def run(
     )
     options = Options(ties="event", backlog=True, placements=log, decisions=log)
     return simulate(jobs, servers(rule.levels), chosen, options, seed=seed)
-
-
-def in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """Apply a function to many items on all cores; results keep their order and their bytes."""
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return list(pool.map(function, items))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ ones; randomized, count-hysteretic and workload-hysteretic switching; FCFS, LCFS
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,8 @@ from wattline.systems.recursion.model import (
     measures,
     run,
 )
-from wattline.systems.reproduction import FOOTER, Reproduction, begin_page
+from wattline.systems.reproduction import FOOTER, Reproduction, Table, begin_page
+from wattline.systems.work import Work
 
 NAME = "recursion"
 TITLE = "A cluster with service-rate control"
@@ -39,18 +39,18 @@ SEEDS, QUICK_SEEDS = 20, 4
 def reproduce(
     out_dir: Path,
     quick: bool,  # noqa: FBT001  # the one signature of all reproductions
-    say: Callable[[str], None],
+    work: Work,
     *,
     data: Path | None = None,
 ) -> Reproduction:
     """Run the paper's experiments and those it left open; write one page and the journal of the first figure's run."""
     customers, with_gaps = load_customers(data), load_customers(data, keep_gaps=True)
     remarks = _remarks(customers)
-    found = _study(customers, with_gaps, QUICK_SEEDS if quick else SEEDS, say)
+    found = _study(customers, with_gaps, QUICK_SEEDS if quick else SEEDS, work)
     from wattline.systems.recursion.claims import claims
 
     stated = claims(found)
-    say("writing the page")
+    work.say("writing the page")
     measured = _journal(out_dir / "figure-1", found)
     page = _page(found, stated, remarks, measured)
     path = page.write(out_dir / f"{NAME}.html")
@@ -63,7 +63,31 @@ def reproduce(
             "workload_eq12": found.curve.workload_eq12.tolist(),
         },
     }
-    return Reproduction(NAME, TITLE, path, stated, remarks, numbers)
+    return Reproduction(NAME, TITLE, path, stated, remarks, numbers, tables(found))
+
+
+def tables(found: Any) -> dict[str, Table]:
+    """Return what the documentation shows: Fig. 3 as numbers, its resamples, and all disciplines under all rules."""
+    shown = {
+        "curve": Table(CURVE, _curve_rows(found.curve)[::EVERY]),
+        "resamples": Table(RESAMPLES, _resample_rows(found.ensemble)),
+    }
+    for key, (title, unit) in GRID.items():
+        shown[key.replace("_", "-")] = Table(_grid_head(title), _grid_rows(found.grid, key, unit))
+    return shown
+
+
+EVERY = 5
+"""Of the thresholds of Fig. 3, one of so many is shown in the documentation."""
+CURVE = ("k", "energy", "energy, e(r) as printed", "workload, exact", "workload, eq. 12")
+RESAMPLES = ("k", "energy", "change of energy", "workload, exact", "change of workload")
+GRID = {
+    "energy": ("Mean energy per unit time", ""),
+    "delay_s": ("Mean delay (first start − arrival)", "s"),
+    "sojourn_s": ("Mean sojourn time", "s"),
+    "workload": ("Mean workload, exact", ""),
+}
+"""Measures of the runs of all disciplines under all rules: title and unit."""
 
 
 def _remarks(customers: Customers) -> list[str]:
@@ -72,20 +96,22 @@ def _remarks(customers: Customers) -> list[str]:
     return [f"NOT THE PAPER'S DATA: HPC_KRC2 was not found, so this is a {customers.source}. To get it: {GET}"]
 
 
-def _study(customers: Customers, with_gaps: Customers, seeds: int, say: Callable[[str], None]) -> Any:
+def _study(customers: Customers, with_gaps: Customers, seeds: int, work: Work) -> Any:
     from wattline.systems.recursion import study
     from wattline.systems.recursion.claims import Findings
     from wattline.theory.stability import stability
 
     jobs = customers.jobs
-    say(f"{len(jobs):,} customers on {CORES} servers: figures 1 and 2")
-    base, low = run(jobs, log=True), run(jobs, switching=SWITCHINGS["r_L"], log=True)
-    say(f"figure 3: {THRESHOLDS.size} thresholds")
-    curve, printed = study.curve(jobs), study.curve(jobs, as_printed=True)
     few = THRESHOLDS[:: 5 if seeds == QUICK_SEEDS else 3]
-    say(f"randomized runs: {seeds} sequences at {few.size} thresholds")
-    ensemble = study.ensemble(customers, seeds, few)
-    say(f"{len(DISCIPLINES)} disciplines under {len(SWITCHINGS)} rules")
+    work.plan(2 * THRESHOLDS.size + seeds + len(study.PAIRS))
+    work.say(f"{len(jobs):,} customers on {CORES} servers: figures 1 and 2")
+    base, low = run(jobs, log=True), run(jobs, switching=SWITCHINGS["r_L"], log=True)
+    work.say(f"figure 3: {THRESHOLDS.size} thresholds")
+    curve, printed = study.curve(jobs, work), study.curve(jobs, work, as_printed=True)
+    work.say(f"randomized runs: {seeds} sequences at {few.size} thresholds")
+    ensemble = study.ensemble(customers, seeds, work, few)
+    work.say(f"{len(DISCIPLINES)} disciplines under {len(SWITCHINGS)} rules")
+    grid = study.grid(jobs, work)
     slow, fast = (stability(jobs.submit_s, jobs.work_s, jobs.nodes, CORES, level.rate) for level in (LOW, HIGH))
     return Findings(
         customers,
@@ -101,7 +127,7 @@ def _study(customers: Customers, with_gaps: Customers, seeds: int, say: Callable
         curve,
         printed,
         ensemble,
-        study.grid(jobs),
+        grid,
         study.started_later(jobs),
         slow,
         fast,
@@ -182,32 +208,47 @@ def _cards(found: Any) -> str:
 
 
 def _curve_table(curve: Any) -> str:
-    rows = [
-        (f"{k:g}", f"{e:.4f}", f"{p:.4f}", f"{w:,.0f}", f"{q:,.0f}")
+    return table(CURVE, _curve_rows(curve))
+
+
+def _curve_rows(curve: Any) -> list[tuple[str, ...]]:
+    return [
+        (f"{k:,.0f}", f"{e:.4f}", f"{p:.4f}", f"{w:,.0f}", f"{q:,.0f}")
         for k, e, p, w, q in zip(
             curve.k, curve.energy, curve.energy_printed, curve.workload, curve.workload_eq12, strict=True
         )
     ]
-    header = ("k", "energy", "energy, e(r) as printed", "workload, exact", "workload, eq. 12")
-    return table(header, rows)
+
+
+def _resample_rows(ensemble: Any) -> list[tuple[str, ...]]:
+    """Return means over resampled sequences with half their 95 % intervals, and changes against k = 0, paired."""
+    columns = (
+        (ensemble.energy, "{:.4f} ± {:.4f}"),
+        (ensemble.energy_change, "{:+.1%} ± {:.1%}"),
+        (ensemble.workload, "{:,.0f} ± {:,.0f}"),
+        (ensemble.workload_change, "{:+.1%} ± {:.1%}"),
+    )
+    return [
+        (f"{k:,.0f}", *(form.format(mean[i], half[i]) for (mean, half), form in columns))
+        for i, k in enumerate(ensemble.k)
+    ]
 
 
 def _grid_table(grid: dict[tuple[str, str], dict[str, Any]]) -> str:
-    parts = []
-    for title, key, unit in (
-        ("Mean energy per unit time", "energy", ""),
-        ("Mean delay (first start − arrival)", "delay_s", "s"),
-        ("Mean sojourn time", "sojourn_s", "s"),
-        ("Mean workload, exact", "workload", ""),
-    ):
-        rows = []
-        for line, known in DISCIPLINES.items():
-            values = (grid[line, rule][key] for rule in SWITCHINGS)
-            rows.append(
-                (known.name, *(compact(v, unit) if unit else (f"{v:.4f}" if v < 100 else f"{v:,.0f}") for v in values))
-            )
-        parts.append(table((title, *(rule.name for rule in SWITCHINGS.values())), rows))
-    return "".join(parts)
+    return "".join(table(_grid_head(title), _grid_rows(grid, key, unit)) for key, (title, unit) in GRID.items())
+
+
+def _grid_head(title: str) -> tuple[str, ...]:
+    return (title, *(rule.name for rule in SWITCHINGS.values()))
+
+
+def _grid_rows(grid: dict[tuple[str, str], dict[str, Any]], key: str, unit: str) -> list[tuple[str, ...]]:
+    rows = []
+    for line, known in DISCIPLINES.items():
+        values = (grid[line, rule][key] for rule in SWITCHINGS)
+        told = (compact(v, unit) if unit else f"{v:.4f}" if v < 100 else f"{v:,.0f}" for v in values)
+        rows.append((known.name, *told))
+    return rows
 
 
 def _drift_table(found: Any) -> str:

@@ -20,12 +20,15 @@ from wattline.systems.recursion.model import (
     SWITCHINGS,
     THRESHOLDS,
     epochs,
-    in_threads,
     measures,
     run,
     workload,
 )
+from wattline.systems.work import Work
 from wattline.wiring.result import Result
+
+PAIRS = [(line, rule) for line in DISCIPLINES for rule in SWITCHINGS]
+"""Every discipline under every switching rule."""
 
 WIDE = 16
 """Servers from which a task counts as huge: a fifth of the machine."""
@@ -116,15 +119,16 @@ class Curve:
     workload_eq12: Floats
 
 
-def curve(jobs: JobTable, thresholds: Floats = THRESHOLDS, *, as_printed: bool = False) -> Curve:
+def curve(jobs: JobTable, work: Work, thresholds: Floats = THRESHOLDS, *, as_printed: bool = False) -> Curve:
     """Run the single-threshold policy over all thresholds, in threads."""
     printed = Level(LOW.rate, HIGH.busy_w, LOW.idle_w), Level(HIGH.rate, LOW.busy_w, HIGH.idle_w)
 
-    def one(k: float) -> tuple[float, ...]:
-        e = epochs(run(jobs, switching=workload(k, k, as_printed=as_printed)))
+    def at_threshold(piece: tuple[float, bool]) -> tuple[float, ...]:
+        k, literally = piece
+        e = epochs(run(jobs, switching=workload(k, k, as_printed=literally)))
         return e.mean(e.power), e.energy_with(*printed), e.mean_workload, e.mean(e.workload)
 
-    columns = np.array(in_threads(one, thresholds.tolist())).T
+    columns = np.array(work.each(at_threshold, [(k, as_printed) for k in thresholds.tolist()], threads=True)).T
     return Curve(thresholds, *columns)
 
 
@@ -143,23 +147,25 @@ class Ensemble:
     workload_change: tuple[Floats, Floats]
 
 
-def ensemble(customers: Customers, seeds: int, thresholds: Floats = THRESHOLDS) -> Ensemble:
+def ensemble(customers: Customers, seeds: int, work: Work, thresholds: Floats = THRESHOLDS) -> Ensemble:
     """Average the curve over independent resamples; every resample is run at all thresholds (common random numbers)."""
 
-    def one(seed: int) -> list[tuple[float, ...]]:
+    def resampled(piece: tuple[int, tuple[float, ...]]) -> list[tuple[float, ...]]:
+        seed, some = piece
         jobs = resample(customers.jobs, seed)
-        found = (epochs(run(jobs, switching=workload(k, k))) for k in thresholds.tolist())
+        found = (epochs(run(jobs, switching=workload(k, k))) for k in some)
         return [(e.mean(e.power), e.mean_workload, e.mean(e.workload)) for e in found]
 
-    energy, work, eq12 = np.moveaxis(np.array(in_threads(one, range(1, seeds + 1))), 2, 0)
+    pieces = [(seed, tuple(thresholds.tolist())) for seed in range(1, seeds + 1)]
+    energy, load, eq12 = np.moveaxis(np.array(work.each(resampled, pieces, threads=True)), 2, 0)
     return Ensemble(
         seeds,
         thresholds,
         _interval(energy),
-        _interval(work),
+        _interval(load),
         _interval(eq12),
         _interval(energy / energy[:, :1] - 1.0),
-        _interval(work / work[:, :1] - 1.0),
+        _interval(load / load[:, :1] - 1.0),
     )
 
 
@@ -180,11 +186,13 @@ def irregularity(values: Floats) -> float:
 # ------------------------------------------------------------------ beyond the figures
 
 
-def grid(jobs: JobTable) -> dict[tuple[str, str], dict[str, Any]]:
+def grid(jobs: JobTable, work: Work) -> dict[tuple[str, str], dict[str, Any]]:
     """Run every discipline under every switching rule."""
-    pairs = [(line, rule) for line in DISCIPLINES for rule in SWITCHINGS]
-    found = in_threads(lambda pair: measures(run(jobs, pair[0], SWITCHINGS[pair[1]])), pairs)
-    return dict(zip(pairs, found, strict=True))
+
+    def by_rule(pair: tuple[str, str]) -> dict[str, Any]:
+        return measures(run(jobs, pair[0], SWITCHINGS[pair[1]]))
+
+    return dict(zip(PAIRS, work.each(by_rule, PAIRS, threads=True), strict=True))
 
 
 def started_later(jobs: JobTable) -> int:

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from wattline.systems.reproduction import Claim
 from wattline.systems.rmap.study import RAISED, THRESHOLDS, Found, Piece, Study
 
+OURS = "ours"
+"""Where these statements are from."""
+
 PUBLISHED_POLICIES = ("Traditional", "Naive", "Adaptive, 0 %")
 
 
@@ -17,7 +20,7 @@ def ours(study: Study, machine: str) -> Iterator[Claim]:
     yield _no_loss(study, machine, f"Surplus, {RAISED}", f"Adaptive, {RAISED}", f"0 %, {RAISED}")
     worst, where = _worst(study, machine, "Surplus, 0 %", PUBLISHED_POLICIES)
     yield Claim(
-        "ours",
+        OURS,
         f"{machine.split(',')[0]}: better than each everywhere",
         f"{machine}: for every trace and bound Surplus (0 %) has at most the mean turnaround time of the best of "
         "Traditional, Naive and Adaptive (0 %)",
@@ -48,7 +51,7 @@ def _worst(study: Study, machine: str, name: str, against: tuple[str, ...]) -> t
 def _no_loss(study: Study, machine: str, name: str, against: str, words: str) -> Claim:
     worst, where = _worst(study, machine, name, (against,))
     return Claim(
-        "ours",
+        OURS,
         f"{machine.split(',')[0]}, {words}: never longer than Adaptive",
         f"{machine}, {words}: for every trace and bound the mean turnaround time with Surplus is at most that with "
         "Adaptive, which may slow jobs down as much",
@@ -73,7 +76,7 @@ def _gain(study: Study, machine: str, trace: str) -> Claim:
     more = "".join(f"; {values.mean() - 1:+.1%} {what}" for what, values in others.items() if values.size)
     holds = bool(change.mean() <= -0.05)
     return Claim(
-        "ours",
+        OURS,
         f"{machine.split(',')[0]}, {trace}: ≥ 5 % below Adaptive",
         f"{machine}, {trace}: Surplus (0 %) has a mean turnaround time at least 5 % below Adaptive's (0 %) on average "
         "over the bounds",

@@ -5,7 +5,6 @@ T. Patki's thesis on hardware overprovisioning, ch. 5.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,22 @@ import numpy as np
 from wattline.arrays import Floats
 from wattline.report.figures.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure
 from wattline.report.page import Page, folded, table
-from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
+from wattline.systems.reproduction import (
+    FOOTER,
+    HELD,
+    NOT_HELD,
+    SMALLER,
+    Claim,
+    Reproduction,
+    Table,
+    begin_page,
+)
 from wattline.systems.rmap.claims import claims
 from wattline.systems.rmap.figures import draw_errors, draw_jobs, draw_timeline
+from wattline.systems.rmap.ours import OURS
 from wattline.systems.rmap.study import Scale, Study, policies_of, run_study
 from wattline.systems.rmap.tables import MEASURED, machines
+from wattline.systems.work import Work
 
 NAME = "rmap"
 TITLE = "Power-aware resource management (RMAP)"
@@ -54,14 +64,40 @@ COLOURS = {
 def reproduce(
     out_dir: Path,
     quick: bool,  # noqa: FBT001  # the one signature of all reproductions
-    say: Callable[[str], None],
+    work: Work,
 ) -> Reproduction:
     """Run the study; write one page."""
-    study = run_study(Scale.quick() if quick else Scale(), say)
+    study = run_study(Scale.quick() if quick else Scale(), work)
     stated = list(claims(study))
     remarks = ([SMALLER] if quick else []) + ([] if MEASURED in machines() else [NO_DATA])
     path = _page(study, stated, remarks).write(out_dir / f"{NAME}.html")
-    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study))
+    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study), tables(study, stated))
+
+
+def tables(study: Study, stated: list[Claim]) -> dict[str, Table]:
+    """Return what the documentation shows: whose statements hold, and mean turnaround times by machine and trace."""
+    found = {"whose": Table(("statements", HELD, NOT_HELD), _whose(stated))}
+    for machine in machines():
+        for trace in study.scale.traces:
+            pieces = _pieces(study, machine, trace, "exact")
+            rows = [
+                (name, *(f"{study.found[p].turnaround_s[name].mean():.0f}" for p in pieces))
+                for name in policies_of("exact")
+            ]
+            found[f"{machine.split()[0]}-{trace.replace(' ', '-')}"] = Table(_head(study, machine), rows)
+    return found
+
+
+def _whose(stated: list[Claim]) -> list[tuple[str, str, str]]:
+    """Return how many statements of the thesis, on each machine, and of ours have which verdict."""
+    by: dict[str, list[str]] = {}
+    for claim in stated:
+        by.setdefault("ours" if claim.where == OURS else f"the thesis's, {claim.where}", []).append(claim.verdict)
+    return [(name, str(verdicts.count(HELD)), str(verdicts.count(NOT_HELD))) for name, verdicts in by.items()]
+
+
+def _head(study: Study, machine: str) -> tuple[str, ...]:
+    return ("mean turnaround [s]", *(f"{machines()[machine].bounds_w[b]:,.0f} W" for b in study.scale.bounds))
 
 
 def numbers(study: Study) -> dict[str, Any]:
@@ -118,13 +154,12 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
 
 
 def _table(study: Study, machine: str, trace: str, source: str) -> str:
-    bounds = [machines()[machine].bounds_w[b] for b in study.scale.bounds]
     rows = []
     for name in policies_of(source):
         by = [study.found[p].turnaround_s[name] for p in _pieces(study, machine, trace, source)]
         rows.append((name, *(f"{values.mean():.0f} ± {values.mean() - _interval(values)[0]:.0f}" for values in by)))
     caption = f"{machine}: {trace}, {TOLD[source]}"
-    return table(("mean turnaround [s]", *(f"{w:,.0f} W" for w in bounds)), rows, caption=caption)
+    return table(_head(study, machine), rows, caption=caption)
 
 
 def _pieces(study: Study, machine: str, trace: str, source: str) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -13,8 +13,9 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.configurations import Configurations
 from wattline.model.jobs import JobTable
-from wattline.sim.ensemble import World, in_processes
+from wattline.sim.ensemble import World
 from wattline.systems.rmap.tables import TURBO_W, machines, moldable
+from wattline.systems.work import Work
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
 
@@ -90,8 +91,6 @@ def policies_of(source: str) -> list[str]:
 
 AT_ONCE, FEW = 20, 8
 """Seeds that a process takes at once; so few pieces are not worth a second process."""
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -273,7 +272,7 @@ def carry_out(task: Task) -> dict[int, Found]:
     }
 
 
-def run_study(scale: Scale, say: Say) -> Study:
+def run_study(scale: Scale, work: Work) -> Study:
     """Carry everything out."""
     study = Study(scale)
     parts = [range(first, min(first + AT_ONCE, scale.seeds)) for first in range(0, scale.seeds, AT_ONCE)]
@@ -285,18 +284,12 @@ def run_study(scale: Scale, say: Say) -> Study:
         if source != "predicted" or trace == PREDICTED_TRACE
         for seeds in parts
     ]
-    done = 0
-
-    def tell(task: Task) -> None:
-        nonlocal done
-        done += 1
-        say(f"{done} of {len(todo)}: {task}")
-
     runs = sum(len(task.seeds) * len(task.bounds) * len(policies_of(task.source)) for task in todo)
-    say(f"{runs:,} runs of {JOBS} jobs")
+    work.say(f"{runs:,} runs of {JOBS} jobs")
+    work.plan(len(todo))
     workers = 1 if len(todo) <= FEW else None
-    carry_out(replace(todo[0], seeds=range(1)))  # compiled once, not by every process
-    for task, by in zip(todo, in_processes(carry_out, todo, done=tell, workers=workers), strict=True):
+    made = work.each(carry_out, todo, workers=workers, first=lambda: carry_out(replace(todo[0], seeds=range(1))))
+    for task, by in zip(todo, made, strict=True):
         for bound, found in by.items():
             piece = Piece(task.machine, task.trace, bound, task.source)
             study.found[piece] = study.found[piece].joined(found) if piece in study.found else found
