@@ -106,9 +106,14 @@ def frames_of(
         "measured": {},
         "hours": {},
     }
-    busy_s = float(np.nansum(nodes * runtime))
+    frames["classes"] = _classes(total, float(np.nansum(nodes * runtime)), stop_s)
+    return frames, _manifest(total, stop_s)
+
+
+def _classes(total: int, busy_s: float, stop_s: float) -> dict[str, Any]:
+    """Return the one class of nodes: busy for ``busy_s`` node-seconds, idle otherwise."""
     idle_s = total * stop_s - busy_s
-    frames["classes"] = {
+    return {
         "node_class": ["node"],
         "nodes": [total],
         "busy_energy_j": [busy_s * BUSY_W],
@@ -120,7 +125,11 @@ def frames_of(
         "asleep_node_s": [0.0],
         "down_node_s": [0.0],
     }
-    manifest = {
+
+
+def _manifest(total: int, stop_s: float) -> dict[str, Any]:
+    """Return the manifest of a run that ends at ``stop_s``."""
+    return {
         "name": "synthetic",
         "seed": 1,
         "scenario": "# a <scenario>\n",
@@ -141,7 +150,6 @@ def frames_of(
         "wall_s": 0.01,
         "stopped": "done",
     }
-    return frames, manifest
 
 
 def write_synthetic(folder: Path, *args: Any, manifest: dict[str, Any] | None = None, **options: Any) -> Journal:

@@ -6,11 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from chromium import in_browser, needs_chromium
 from synthetic import block_schedule, write_synthetic
 
 from wattline.report.pages.run import write_report
+from wattline.report.pages.sweep import write_sweep
 
 pytestmark = needs_chromium
 
@@ -140,3 +142,32 @@ def test_a_long_run_with_dates_on_a_narrow_screen(tmp_path: Path) -> None:
     assert len(set(found["left"])) == 1
     assert found["wide"] <= found["window"]
     assert found["contents"] == found["sections"] > 4
+
+
+MENU = """
+return [...document.querySelectorAll(".plot")].map((plot) => {
+  const box = (name) => plot.querySelector(name).getBoundingClientRect();
+  const menu = box(".updatemenu-header-group"), legend = box(".legend");
+  const apart = (a, b) => a.bottom <= b.top + 1 || b.bottom <= a.top + 1 || a.right <= b.left || b.right <= a.left;
+  const inside = menu.right <= innerWidth && legend.right <= innerWidth;
+  return { apart: apart(menu, legend), inside, menu: menu.width };
+});
+"""
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_menu_and_legend_of_a_sweep_stand_apart(tmp_path: Path, width: int) -> None:
+    """On a wide screen and on a telephone the menu of metrics covers no name of a line."""
+    rows = [
+        {"limit.power": power, "trace.load": load, "seed": 1, "wait_s.mean": load * i * 60.0, "utilization": load}
+        for i, power in enumerate(("off", "30 kW", "40 kW"))
+        for load in (0.6, 0.8, 1.0)
+    ]
+    keys = {"limit.power": ["off", "30 kW", "40 kW"], "trace.load": [0.6, 0.8, 1.0]}
+    page = write_sweep(pl.DataFrame(rows), keys, tmp_path / "sweep.html", title="a sweep")
+    found = in_browser(page, MENU, width=width)
+    assert len(found) == 2
+    for figure in found:
+        assert figure["menu"] > 40
+        assert figure["apart"]
+        assert figure["inside"]

@@ -175,9 +175,9 @@ def test_a_million_rows_are_fast() -> None:
     time_s = np.concatenate([[0.0], np.cumsum(duration_s)[:-1]])
     begin_s = np.sort(rng.uniform(0, time_s[-1], 1000))
     actions = Actions(np.column_stack([begin_s, begin_s + 600]), 0, 0)
-    began = time.perf_counter()
+    began = time.process_time()
     found = measure(time_s, duration_s, rng.uniform(0, 110, time_s.size), np.full(time_s.size, 100.0), actions)
-    assert time.perf_counter() - began < 2.0
+    assert time.process_time() - began < 2.0
     assert found.whole.seconds.success == pytest.approx(100 / 110, abs=0.005)
 
 

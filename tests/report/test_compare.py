@@ -222,7 +222,7 @@ def test_numbers_as_text() -> None:
     assert compact(86400.0, "s") == "1 d"
     assert show_interval(0.5, 0.0, Scale(1.0, "")) == "0.5"
     assert show_interval(1234.0, 56.0, Scale(1.0, "")) == "1,234 ± 56"
-    assert show_interval(1.0, 1e-15, Scale(1.0, "")) == "1 ± 1e-15"
+    assert show_interval(1.0, 1e-15, Scale(1.0, "")) == "1 ± <0.0001"
 
 
 def test_schema_is_printed_for_the_documentation() -> None:

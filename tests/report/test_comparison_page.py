@@ -65,7 +65,10 @@ def test_who_loses_and_who_gains(runs: dict[str, list[Summary]]) -> None:
     ]
     assert [(row.name, row.change_s) for row in found["size"]] == [("1", 7200.0), ("2", 0.0), ("3–4", -3600.0)]
     words = effect_words("30 kW", "off", found)
-    assert words == "Of 3 users 1 waits longer, u000 most (2 h more a job); 1 waits less, u002 most (1 h less a job)."
+    assert words == (
+        "Of 3 users 1 waits longer, u000 most in all (4 h more, 2 h a job); "
+        "1 waits less, u002 most in all (1 h less, 1 h a job)."
+    )
 
 
 def test_the_answer_is_a_sentence(runs: dict[str, list[Summary]]) -> None:
@@ -84,9 +87,11 @@ def test_all_and_sizes_are_named(runs: dict[str, list[Summary]]) -> None:
     """Where everybody waits longer it says all; sizes stand in for users that a log does not name."""
     found = find_effects(runs)["30 kW"]
     sizes = {"size": tuple(row for row in found["size"] if not row.gains)}
-    assert "1 waits longer, jobs of 1 node most (2 h more a job)." in effect_words("30 kW", "off", sizes)
+    assert "1 waits longer, jobs of 1 node most in all (4 h more, 2 h a job)." in effect_words("30 kW", "off", sizes)
     losers = {"user": tuple(replace(row, after_s=row.before_s + 60.0) for row in found["user"])}
-    assert effect_words("30 kW", "off", losers).startswith("Of 3 users all wait longer, u000 most (1 min more a job)")
+    assert effect_words("30 kW", "off", losers).startswith(
+        "Of 3 users all wait longer, u000 most in all (2 min more, 1 min a job)"
+    )
 
 
 def test_what_may_be_chance_is_said_to_be(summary: Summary) -> None:

@@ -145,8 +145,21 @@ def show_interval(mean: float, half_width: float, scale: Scale) -> str:
         return number(mean, 4)
     digits = max(0, 1 - math.floor(math.log10(half_width)))
     if digits > 9:  # an interval as narrow as rounding says nothing about digits
-        return f"{number(mean, 4)} ± {half_width:.1g}"
+        return f"{number(mean, 4)} ± {number(half_width, 1)}"
     return f"{mean:,.{digits}f} ± {half_width:,.{digits}f}"
+
+
+def show_within(mean: float, half_width: float, ends: tuple[float, float], scale: Scale) -> str:
+    """Return ``mean ± half width`` in a scale, or both ends of an interval that was cut, as that of a share at 0.
+
+    >>> show_within(0.34, 1.08, (0.0, 1.0), Scale(0.01, "%"))
+    '34 (0–100)'
+    """
+    cut = ends[0] > mean - half_width or ends[1] < mean + half_width
+    if not math.isfinite(half_width) or not cut:
+        return show_interval(mean, half_width, scale)
+    shown, low, high = (number(value / scale.factor) for value in (mean, *ends))
+    return f"{shown} ({low}–{high})"
 
 
 def show_estimate(mean: float, half_width: float, unit: str, ends: tuple[float, float] | None = None) -> Shown:

@@ -109,11 +109,15 @@ class Row:
 
         NaN where there is none.
         """
-        found = self.estimates[column]
-        low, high = found.mean - found.half_width, found.mean + found.half_width
-        if self.metric.unit != "share" or math.isnan(low):
-            return low, high
-        return max(low, 0.0), high if self.metric.path in ABOVE_ONE else min(high, 1.0)
+        return interval_of(self.metric, self.estimates[column])
+
+
+def interval_of(metric: Metric, found: Estimate) -> tuple[float, float]:
+    """Return the 95 % interval of a mean, within what the metric can be (NaN: there is none)."""
+    low, high = found.mean - found.half_width, found.mean + found.half_width
+    if metric.unit != "share" or math.isnan(low):
+        return low, high
+    return max(low, 0.0), high if metric.path in ABOVE_ONE else min(high, 1.0)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy as np
 from wattline.model.configuration_points import NONE, Bounded, best_by_nodes, degree, front, under_bound, wasted_w
 from wattline.model.configurations import Configurations
 from wattline.report.show import number
+from wattline.units import in_full
 
 LITTLE = 0.02
 """Differences of times below this share are called none."""
@@ -101,7 +102,7 @@ def row_of(table: Configurations, nodes: float, cores: float, cap_w: float) -> i
 
 def cap_name(table: Configurations, cap_w: float) -> str:
     """Return a cap as people say it: turbo is no cap."""
-    return "turbo" if cap_w == table.turbo_w else f"{cap_w:g} W"
+    return "turbo" if cap_w == table.turbo_w else f"{in_full(cap_w)} W"
 
 
 def point_name(table: Configurations, row: int) -> str:
@@ -124,8 +125,9 @@ def _odd_step(table: Configurations) -> Iterator[str]:
     first, later = (_speed_up(table, a, b) for a, b in ((few, next_), (next_, rest[-1])))
     if first < 0.25 * next_ / few and later > SCALES_NOT * rest[-1] / next_:
         yield (
-            f"From {few} to {next_} nodes time falls by a factor of {first:.2g} only, from {next_} to {rest[-1]} by "
-            f"{later:.2g}: "
+            f"From {few} to {next_} nodes time falls by a factor of {in_full(first, 2)} only, from {next_} to "
+            f"{rest[-1]} by "
+            f"{in_full(later, 2)}: "
             f"was the problem another one on {few}? Then leave it out (--least-nodes {next_})."
         )
 
@@ -204,7 +206,7 @@ def _why_nodes(table: Configurations, best: int, packed: int) -> Iterator[str]:
         if not math.isnan(slower):
             told += (
                 f": on {table.nodes[packed]} nodes that costs {slower - 1:+.0%} of time, "
-                f"{more:.3g} times the nodes make it {spread:.3g} times faster"
+                f"{in_full(more, 3)} times the nodes make it {in_full(spread, 3)} times faster"
             )
         yield told + "."
     elif more < 1:

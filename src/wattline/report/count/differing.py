@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 NOT_COMPARED = ("seed", "name", "description", "output")
 """Keys of a scenario that say nothing about what is simulated; seeds differ among the runs of a label too."""
 
 NOT_THERE = "–"
+
+
+Written = Callable[[str, Any], Any]
+"""How a value of a key is written."""
+
+
+def as_it_is(_key: str, value: Any) -> Any:
+    """Return a value as it is written."""
+    return value
 
 
 class Key(NamedTuple):
@@ -20,21 +29,25 @@ class Key(NamedTuple):
     values: tuple[str, ...]
 
 
-def differing_keys(manifests: Mapping[str, Mapping[str, Any]]) -> list[Key]:
-    """Return the keys in which labelled runs differ: of their scenarios, their policies, machines and logs."""
-    told = [_told(manifest) for manifest in manifests.values()]
+def differing_keys(manifests: Mapping[str, Mapping[str, Any]], written: Written = as_it_is) -> list[Key]:
+    """Return the keys in which labelled runs differ: of their scenarios, their policies, machines and logs.
+
+    ``written`` is how a value of a key is written, so that 28000.0 and "28 kW" are one.
+    """
+    told = [_told(manifest, written) for manifest in manifests.values()]
     names = dict.fromkeys(name for one in told for name in one)
     rows = [Key(name, tuple(one.get(name, NOT_THERE) for one in told)) for name in names]
     return [row for row in rows if len(set(row.values)) > 1]
 
 
-def _told(manifest: Mapping[str, Any]) -> dict[str, str]:
+def _told(manifest: Mapping[str, Any], written: Written) -> dict[str, str]:
     """Return what a run says of itself as flat keys: the scenario's, with the policies that ran in place of lists."""
     try:
         scenario = tomllib.loads(str(manifest.get("scenario") or ""))
     except tomllib.TOMLDecodeError:  # a run of a log has no scenario, or one that is a remark
         scenario = {}
-    told = {name: value for name, value in _flat(scenario) if name.partition(".")[0] not in NOT_COMPARED}
+    flat = _flat(scenario)
+    told = {name: _text(written(name, v)) for name, v in flat if name.partition(".")[0] not in NOT_COMPARED}
     told |= {f"policy.{slot}": str(name) for slot, name in (manifest.get("policies") or {}).items()}
     if "cluster.nodes" not in told:
         told["cluster.nodes"] = _text((manifest.get("cluster") or {}).get("nodes"))
@@ -44,7 +57,7 @@ def _told(manifest: Mapping[str, Any]) -> dict[str, str]:
     return told
 
 
-def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _flat(inner, f"{name}.{key}".strip("."))
@@ -52,7 +65,7 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         for number, item in enumerate(value, 1):
             yield from _flat(item, f"{name}[{item.get('name', number)}]")
     else:
-        yield name, _text(value)
+        yield name, value
 
 
 def _text(value: Any) -> str:

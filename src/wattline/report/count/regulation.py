@@ -16,6 +16,7 @@ from wattline.market.hour import Totals, total
 from wattline.report.count.accounts import rows_of
 from wattline.report.count.run import Run
 from wattline.report.count.statistics import NAN, Distribution, describe
+from wattline.units import HOUR_S
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,11 @@ class Regulation:
     def out_hours(self) -> int:
         """Billed hours in which no bid held."""
         return sum(math.isnan(hour.mean_w) for hour in self.hours)
+
+    @property
+    def whole_hours(self) -> bool:
+        """Whether no row is a part of an hour."""
+        return all(hour.end_s - hour.begin_s >= HOUR_S for hour in self.hours)
 
     @property
     def reduction_drawn(self) -> float:

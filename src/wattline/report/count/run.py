@@ -155,9 +155,7 @@ def load(journal: Journal) -> Run:
 
 def to_steps(timeline: pl.DataFrame, end_s: float, path: Path) -> Steps:
     """Return the timeline as float arrays with the seconds that every row held."""
-    import polars as pl
-
-    arrays = {name: timeline[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in timeline.columns}
+    arrays = {name: np.asarray(timeline[name].to_numpy(), np.float64) for name in timeline.columns}
     time_s = arrays["time_s"]
     late = np.flatnonzero(np.diff(time_s) < 0)
     if late.size:

@@ -52,8 +52,9 @@ def draw_queues(runs: Mapping[str, Run]) -> Drawn:
 
 def draw_wait_shares(runs: Mapping[str, Run]) -> Drawn:
     """Draw the shares of jobs that waited up to a time, for all runs."""
-    figure = new_figure(340, hovermode="x")
-    for i, (label, run) in enumerate(list(runs.items())[:MOST]):
+    drawn = list(runs.items())[:MOST]
+    figure = new_figure(20 + _height(len(drawn)), hovermode="x")
+    for i, (label, run) in enumerate(drawn):
         add_ecdf(figure, run.jobs["wait_s"], str(escape_label(label)), PALETTE[i], least=1.0, unit="s")
     log_time_axis(figure, "wait")
     figure.update_layout(showlegend=True)
@@ -90,8 +91,8 @@ def draw_comparison(comparison: Comparison) -> list[Drawn]:
 
 
 def _over_time(runs: Mapping[str, Run], values: Mapping[str, Floats], title: str) -> Drawn:
-    figure = new_figure(320)
     drawn = dict(list(runs.items())[:MOST])
+    figure = new_figure(_height(len(drawn)))
     clock = clock_of(drawn.values())
     longest = max(drawn.values(), key=lambda run: run.end_s - run.start_s)
     binned = any(len(run.steps) > EXACT_STEPS for run in drawn.values())
@@ -110,6 +111,11 @@ def _over_time(runs: Mapping[str, Run], values: Mapping[str, Floats], title: str
     left = f" The first {MOST} of {len(runs)} are drawn." if len(runs) > MOST else ""
     how = f"Means over bins of {hours_of(longest, BINS)}." if binned else "Every change is drawn."
     return Drawn(figure, title, f"One run of each. {how}{left}")
+
+
+def _height(labels: int) -> int:
+    """Return the height of a figure whose legend has so many labels, each in a line of its own on a narrow page."""
+    return 320 + 14 * max(0, labels - 2)
 
 
 def _any(row: Row) -> bool:

@@ -16,11 +16,12 @@ from wattline.report.figures.style import AMBER, BLUE, GREY, RED, TEAL, Drawn, k
 from wattline.report.show import scale_of
 from wattline.theory.gps_observed import Tail
 from wattline.theory.gps_roots import NONE
+from wattline.units import in_full
 
 POINTS = 160
 """Points of an observed tail that are drawn."""
 
-TICKS = {10.0**-i: f"{10.0 ** (2 - i):g} %" for i in range(7)}
+TICKS = {10.0**-i: f"{in_full(10.0 ** (2 - i))} %" for i in range(7)}
 
 LAW_LOOKS = ((AMBER, "dash"), (TEAL, "solid"))
 
@@ -65,7 +66,7 @@ def _add_tail(figure: Figure, tail: Tail, row: int, column: int, *, first: bool)
         # straight on this scale but for the corner where it leaves 1
         bend_s = predicted.log_alpha / predicted.rate_per_s if 0.0 < predicted.rate_per_s < math.inf else 0.0
         x = np.array([0.0, min(max(bend_s, 0.0), longest_s), longest_s])
-        hover = f"θ* = {predicted.rate_per_s:.3g} per s<extra>{escape_label(name)}</extra>"
+        hover = f"θ* = {in_full(predicted.rate_per_s, 3)} per s<extra>{escape_label(name)}</extra>"
         figure.add_scatter(
             x=x,
             y=predicted.tail(x),

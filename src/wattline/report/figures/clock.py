@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from wattline.arrays import Floats
+from wattline.reading.calendar import check_zone, offset_at
 from wattline.report.count.run import Run
 from wattline.report.figures.figure import Figure
 from wattline.report.figures.style import titled
@@ -30,6 +31,8 @@ class Clock(NamedTuple):
     seconds: float
     """Seconds of one step of the axis."""
     unit: str
+    ahead_s: float = 0.0
+    """By how much the clocks of its dates are ahead of UTC: those of the log's zone when the run began."""
 
     def at(self, time_s: Floats | float) -> Any:
         """Return where instants of the run's own clock stand."""
@@ -45,6 +48,15 @@ class Clock(NamedTuple):
         return self.unit == DATE
 
     @property
+    def title(self) -> str:
+        """What the axis is called. One offset holds for all of it: an hour that clocks show twice is drawn once."""
+        if not self.dated:
+            return titled("time since the start of the run", self.unit)
+        hours, minutes = divmod(round(abs(self.ahead_s) / 60), 60)
+        sign = "-" if self.ahead_s < 0 else "+"
+        return f"time [UTC{sign}{hours:02d}:{minutes:02d}]" if self.ahead_s else "time [UTC]"
+
+    @property
     def hover(self) -> str:
         """How a label names an instant on the x axis."""
         return f"%{{x|{HOVER}}}" if self.dated else f"%{{x:,.4~r}} {self.unit}"
@@ -57,7 +69,9 @@ def clock_of(runs: Iterable[Run]) -> Clock:
     start_s, end_s = min(run.start_s for run in every), max(run.end_s for run in every)
     epoch_s = epochs.pop() if len(epochs) == 1 else None
     if epoch_s is not None and EARLIEST_S <= epoch_s + start_s <= epoch_s + end_s <= LATEST_S:
-        return Clock(-epoch_s, end_s, 1e-3, DATE)
+        zones = {_zone(run) for run in every}
+        ahead_s = offset_at(epoch_s + start_s, zones.pop()) if len(zones) == 1 and zones != {"UTC"} else 0.0
+        return Clock(-epoch_s - ahead_s, end_s, 1e-3, DATE, ahead_s)
     scale = scale_of([(end_s - start_s) / 2], "s")  # the largest unit that the run fills twice
     return Clock(start_s, end_s, scale.factor, scale.unit)
 
@@ -74,12 +88,19 @@ def finish_time_axes(figure: Figure, start_s: float, clock: Clock, name: str = "
         span[1] = span[0] + (1000.0 if clock.dated else 1.0)
     about = {"name": name, "unit": clock.unit, "seconds": clock.seconds, "span": span}
     if clock.dated:
-        figure.update_xaxes(type="date", title_text="time [UTC]", hoverformat=HOVER)
-    else:
-        figure.update_xaxes(title_text=titled("time since the start of the run", clock.unit))
-    figure.update_xaxes(showgrid=False, range=span)
+        figure.update_xaxes(type="date", hoverformat=HOVER)
+    figure.update_xaxes(showgrid=False, range=span, title_text=clock.title)
     figure.update_yaxes(automargin=False, title={"standoff": 6})
     figure.update_layout(meta={"clock": about}, hovermode="x unified", hoverdistance=-1, margin={"l": MARGIN})
+
+
+def _zone(run: Run) -> str:
+    """Return the zone of a run's log; UTC where nobody said one."""
+    told = (run.manifest.get("trace") or {}).get("zone")
+    if not isinstance(told, str):
+        return "UTC"
+    check_zone(told)
+    return told
 
 
 def _epoch_s(run: Run) -> float | None:

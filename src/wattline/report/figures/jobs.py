@@ -35,8 +35,16 @@ POINTS = 800
 TOP = 15
 """Bars of a ranking before the rest is summed up."""
 
-TIME_TICKS = {1.0: "1 s", 10.0: "10 s", 60.0: "1 min", 600.0: "10 min", 3600.0: "1 h", 86400.0: "1 d",
-              864000.0: "10 d", 8640000.0: "100 d"}  # fmt: skip
+TIME_TICKS = {
+    1.0: "1 s",
+    10.0: "10 s",
+    60.0: "1 min",
+    600.0: "10 min",
+    3600.0: "1 h",
+    86400.0: "1 d",
+    864000.0: "10 d",
+    8640000.0: "100 d",
+}
 
 
 def draw_waits(run: Run) -> Drawn:

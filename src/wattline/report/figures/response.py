@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from wattline.report.count.compare import Metric
-from wattline.report.count.response import Point, Response
+from wattline.report.count.compare import Estimate, Metric
+from wattline.report.count.response import Point, Response, pooled
 from wattline.report.figures.style import PALETTE, Drawn, new_figure, titled
 from wattline.report.show import scale_of
 
@@ -17,32 +17,37 @@ Lines = dict[str, list[tuple[Any, list[Point]]]]
 
 
 def draw_response(found: Response, key: str, first: str) -> Drawn:
-    """Draw how each metric answers to one key, with a menu of metrics that begins with the one called ``first``."""
+    """Draw how each metric answers to one key, with a menu of metrics that begins with the one called ``first``.
+
+    Values with an order are joined by lines; names, which have none, are points beside each other.
+    """
     at = found.keys.index(key)
     lines = _lines(found, at)
     averaged = len(lines) > MOST_LINES
     if averaged:
         lines = {"": [(value, [p for p in found.points if p.setting[at] == value]) for value in found.values(key)]}
     shown = sorted(found.moving() or found.metrics, key=lambda metric: metric.path != first)
-    figure = new_figure(360, hovermode="x unified", showlegend=len(lines) > 1)
+    height = 360 + (16 * len(lines) if len(lines) > 1 else 0)  # a line of the legend each, where the page is narrow
+    figure = new_figure(height, hovermode="x unified", showlegend=len(lines) > 1)
+    places, unit = _places(found, key)
     menus = []
-    numeric = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in found.values(key))
     for m, metric in enumerate(shown):
-        scale = scale_of(
-            [one for line in lines.values() for _, some in line for one in _means(some, metric)], metric.unit
-        )
-        for i, (name, line) in enumerate(lines.items()):
+        told = {name: [(places[value], pooled(some, metric)) for value, some in line] for name, line in lines.items()}
+        scale = scale_of([one.mean for line in told.values() for _, one in line], metric.unit)
+        for i, (name, line) in enumerate(told.items()):
             figure.add_scatter(
-                x=[value if numeric else str(value) for value, _ in line],
-                y=[_mean(some, metric) / scale.factor for _, some in line],
+                x=[place for place, _ in line],
+                y=[one.mean / scale.factor for _, one in line],
                 error_y={
                     "type": "data",
-                    "array": [_reach(some, metric, +1.0) / scale.factor for _, some in line],
-                    "arrayminus": [_reach(some, metric, -1.0) / scale.factor for _, some in line],
-                    "visible": any(_half(some, metric) > 0 for _, some in line),
+                    "symmetric": False,
+                    "array": [_reach(one, metric, +1.0) / scale.factor for _, one in line],
+                    "arrayminus": [_reach(one, metric, -1.0) / scale.factor for _, one in line],
+                    "visible": any(_half(one) > 0 for _, one in line),
                 },
-                mode="lines+markers",
+                mode="markers" if unit is None else "lines+markers",
                 name=name or metric.title,
+                marker={"size": 9 if unit is None else 6, "color": PALETTE[i % len(PALETTE)]},
                 line_color=PALETTE[i % len(PALETTE)],
                 visible=m == 0,
             )
@@ -53,14 +58,25 @@ def draw_response(found: Response, key: str, first: str) -> Drawn:
         )
         if m == 0:
             figure.update_yaxes(title_text=title)
-    figure.update_xaxes(title_text=key)
-    if not numeric:
+    figure.update_xaxes(title_text=titled(key, unit or ""))
+    if unit is None:
         figure.update_xaxes(type="category")
+        figure.layout["scattermode"] = "group"  # points of one name stand beside each other
     figure.layout["updatemenus"] = [
         {"buttons": menus, "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom", "active": 0, "showactive": True}
     ]
+    figure.layout["legend"] = {"orientation": "h", "x": 0, "y": -0.3, "yanchor": "top"}  # the menu stands above
     figure.layout["margin"] = {"l": 64, "r": 16, "t": 56, "b": 48}
     return Drawn(figure, f"Response to {key}", _caption(found, key, averaged=averaged))
+
+
+def _places(found: Response, key: str) -> tuple[dict[Any, Any], str | None]:
+    """Return where the values of a key stand on its axis, and the axis's unit (None: names, which have no order)."""
+    numbers = found.numbers(key)
+    if numbers is None:
+        return {value: found.words(key, value) for value in found.values(key)}, None
+    scale = scale_of(numbers.values(), found.units.get(key, ""))
+    return {value: number / scale.factor for value, number in numbers.items()}, scale.unit
 
 
 def _caption(found: Response, key: str, *, averaged: bool) -> str:
@@ -69,8 +85,9 @@ def _caption(found: Response, key: str, *, averaged: bool) -> str:
     if averaged:
         parts.append(f"Means over all values of {', '.join(others)}.")
     elif others:
-        parts.append(f"A line for each combination of {', '.join(others)}.")
-    if found.seeds > 1 and not averaged:
+        what = "Points" if found.numbers(key) is None else "A line"
+        parts.append(f"{what} for each combination of {', '.join(others)}.")
+    if found.seeds > 1:
         parts.append(f"Bars: 95 % Student-t intervals of the mean over {found.seeds} seeds.")
     parts.append("The menu chooses the metric.")
     return " ".join(parts)
@@ -81,28 +98,17 @@ def _lines(found: Response, at: int) -> Lines:
     lines: Lines = {}
     for point in found.points:
         rest = [(name, point.setting[i]) for i, name in enumerate(found.keys) if i != at]
-        name = ", ".join(f"{name} {value}" for name, value in rest)
+        name = ", ".join(f"{name} {found.words(name, value)}" for name, value in rest)
         lines.setdefault(name, []).append((point.setting[at], [point]))
     return lines
 
 
-def _means(points: list[Point], metric: Metric) -> list[float]:
-    return [point.estimates[metric.path].mean for point in points]
+def _half(one: Estimate) -> float:
+    return one.half_width if math.isfinite(one.half_width) else 0.0
 
 
-def _mean(points: list[Point], metric: Metric) -> float:
-    known = [mean for mean in _means(points, metric) if math.isfinite(mean)]
-    return sum(known) / len(known) if known else math.nan
-
-
-def _half(points: list[Point], metric: Metric) -> float:
-    """Return half the interval of a single setting; that of a mean over settings is not known."""
-    half = points[0].estimates[metric.path].half_width if len(points) == 1 else math.nan
-    return half if math.isfinite(half) else 0.0
-
-
-def _reach(points: list[Point], metric: Metric, sign: float) -> float:
+def _reach(one: Estimate, metric: Metric, sign: float) -> float:
     """Return how far the interval goes up or down: never below 0, shares never above 1."""
-    half, mean = _half(points, metric), _mean(points, metric)
+    half, mean = _half(one), one.mean
     room = mean if sign < 0.0 else (1.0 - mean if metric.unit == "share" else math.inf)
     return max(0.0, min(half, room)) if mean >= 0.0 else half

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from wattline.report.count.compare import Comparison, Row, compare
-from wattline.report.count.differing import differing_keys
+from wattline.report.count.differing import Written, as_it_is, differing_keys
 from wattline.report.count.effects import Effect, Effects, find_effects
 from wattline.report.count.metrics import Summary
 from wattline.report.count.run import Run
@@ -28,6 +28,9 @@ from wattline.report.tables.summary import change, is_rounding
 LISTED = 8
 """Users that are shown of those who lose and of those who gain."""
 
+BESIDE = 4
+"""Labels beside the first one in a table that must not be too wide."""
+
 Loaders = Mapping[str, Callable[[], Run]]
 """How one run of each label is loaded, for what is drawn over time."""
 
@@ -39,10 +42,12 @@ def write_comparison(
     title: str = "Comparison",
     comparison: Comparison | None = None,
     loaders: Loaders | None = None,
+    written: Written = as_it_is,
 ) -> Path:
     """Write a page that compares labelled sets of runs and return where it is.
 
-    With ``loaders`` it also says in what the runs differ, and lays them over each other.
+    With ``loaders`` it also says in what the runs differ, and lays them over each other; ``written`` is how values of
+    keys are written there.
     """
     found = comparison or compare(runs)
     effects = find_effects(runs)
@@ -55,11 +60,11 @@ def write_comparison(
         f"<b>{escape(first)}</b>, run by run, paired by {found.paired_by}.</p></header>"
     )
     page.add(*(f'<p class="sub warn">{escape(note)}</p>' for note in found.notes))
-    loaded = {label: _slim(load()) for label, load in list((loaders or {}).items())[:MOST]}
-    _add_differences(page, loaded, len(found.labels))
+    loaded = {label: slim(load()) for label, load in list((loaders or {}).items())[:MOST]}
+    _add_differences(page, loaded, len(found.labels), written)
     figures = "".join(page.figure(drawn) for drawn in draw_comparison(found))
     page.add("<h2>At a glance</h2>", f'<div class="grid small">{figures}</div>')
-    _add_overlays(page, loaded)
+    add_overlays(page, loaded)
     _add_effects(page, found, effects, runs[first][0].unit)
     page.add("<h2>All numbers</h2>", comparison_html(found))
     page.add("<h2>What was run</h2>", _run_table(runs), "<h2>How these were counted</h2>", _comparison_notes(found))
@@ -79,6 +84,26 @@ def comparison_html(found: Comparison) -> str:
     return table(header, rows)
 
 
+def numbers_beside(found: Comparison) -> str:
+    """Return all numbers as HTML tables of few columns: the first label, some others, each with its change."""
+    others = range(1, len(found.labels))
+    blocks = [others[i : i + BESIDE] for i in range(0, len(others), BESIDE)] or [others]
+    parts = []
+    for block in blocks:
+        columns = (0, *block)
+        rows = [[row.metric.title, *(_with_change(row, i) for i in columns)] for row in found.rows]
+        parts.append(table(["", *(found.labels[i] for i in columns)], rows))
+    return f'<div class="wrap">{"".join(parts)}</div>'
+
+
+def _with_change(row: Row, column: int) -> Shown | Raw:
+    """Return the value of a label, and after it by how much it differs from the first one."""
+    told = row.estimates[column]
+    shown = show_estimate(told.mean, told.half_width, row.metric.unit, row.interval(column))
+    mark = change(row, column) if column else ""
+    return Raw(f'{escape(shown)} <span class="{_style(row, column)}">{escape(mark)}</span>', shown) if mark else shown
+
+
 def _delta(row: Row, column: int) -> Raw:
     difference = row.differences[column]
     if difference is None or difference.count == 0:
@@ -90,21 +115,27 @@ def _delta(row: Row, column: int) -> Raw:
         else show_estimate(difference.mean, difference.half_width, row.metric.unit)
     )
     mark = change(row, column)
-    worse = (difference.mean > 0) == (row.metric.better == "lower")
-    style = ("up" if worse else "down") if difference.excludes_zero else "mild"
-    return Raw(f'{escape(shown)} <span class="{style}">{escape(mark)}</span>', shown)
+    return Raw(f'{escape(shown)} <span class="{_style(row, column)}">{escape(mark)}</span>', shown)
 
 
-def _slim(run: Run) -> Run:
+def _style(row: Row, column: int) -> str:
+    """Return the style of a difference: worse or better beyond chance, or neither."""
+    difference = row.differences[column]
+    if difference is None or not difference.excludes_zero:
+        return "mild"
+    return "up" if (difference.mean > 0) == (row.metric.better == "lower") else "down"
+
+
+def slim(run: Run) -> Run:
     """Return a run with what is drawn of it alone: several of a million jobs are in memory at once."""
     return replace(run, jobs=run.jobs.select("start_s", "wait_s"), profiles=None, shapes=None, chosen_node_s=None)
 
 
-def _add_differences(page: Page, loaded: Mapping[str, Run], labels: int) -> None:
+def _add_differences(page: Page, loaded: Mapping[str, Run], labels: int, written: Written) -> None:
     """Add the keys in which the scenarios differ."""
     if len(loaded) < 2:
         return
-    keys = differing_keys({label: run.manifest for label, run in loaded.items()})
+    keys = differing_keys({label: run.manifest for label, run in loaded.items()}, written)
     page.add("<h2>What differs</h2>")
     if not keys:
         page.add('<p class="counted">The scenarios say the same; only seeds or the jobs themselves can differ.</p>')
@@ -114,7 +145,7 @@ def _add_differences(page: Page, loaded: Mapping[str, Run], labels: int) -> None
         page.add(f'<p class="counted">Of {len(loaded)} of the {labels} sets of runs.</p>')
 
 
-def _add_overlays(page: Page, loaded: Mapping[str, Run]) -> None:
+def add_overlays(page: Page, loaded: Mapping[str, Run]) -> None:
     """Add power, queue and waits of one run a label in common figures."""
     ran = {label: run for label, run in loaded.items() if run.jobs["start_s"].is_not_null().any()}
     if len(ran) < 2:

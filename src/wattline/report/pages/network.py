@@ -14,6 +14,7 @@ from wattline.model.networks.base import Network
 from wattline.physics.network_facts import mean_links, network_facts
 from wattline.report.figures.network import Placed, draw_network
 from wattline.report.page import Page, card, facts, table
+from wattline.report.show import show
 from wattline.units import show_bandwidth
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def fact_rows(network: Network) -> list[tuple[str, str]]:
 
 
 def _share(value: float) -> str:
-    return f"{100 * value:.3g} %"
+    return str(show(value, "share"))
 
 
 def _bound(value: float | None, local: float | None = None, across: float | None = None) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from wattline.report.count.compare import Metric
+from wattline.report.count.compare import Metric, interval_of
 from wattline.report.count.response import Point, Response, respond
 from wattline.report.figures.response import draw_response
-from wattline.report.page import Page, table
-from wattline.report.show import plural, show
+from wattline.report.page import Page, folded, table
+from wattline.report.show import plural, scale_of, show, show_within
 from wattline.report.tables.response import MAIN, settings_rows
 
 if TYPE_CHECKING:
@@ -20,33 +21,47 @@ MOST_ROWS = 500
 """Settings that the table of the page shows; the Parquet file holds all."""
 
 
-def write_sweep(frame: pl.DataFrame, keys: dict[str, list[Any]], path: Path, *, title: str, scenario: str = "") -> Path:
-    """Write the page of a sweep and return where it is."""
-    found = respond(frame, list(keys))
+def write_sweep(
+    frame: pl.DataFrame,
+    keys: Iterable[str],
+    path: Path,
+    *,
+    title: str,
+    scenario: str = "",
+    units: Mapping[str, str] | None = None,
+) -> Path:
+    """Write the page of a sweep and return where it is; ``units`` are the SI units of keys that have one."""
+    found = respond(frame, list(keys), units)
     page = Page(f"{title} – Wattline sweep")
     page.add(
         f'<header><p class="kicker">Wattline sweep</p><h1>{escape(title)}</h1>'
         f'<p class="sub">{plural(frame.height, "run")}, {plural(len(found.points), "setting")}.</p>'
-        f"<p>{escape(sentence(found))}</p></header>"
+        f'<p class="answer">{escape(sentence(found))}</p></header>'
     )
     moving = [name for name in found.keys if len(found.values(name)) > 1]
-    figures = [page.figure(draw_response(found, name, leading(found, name).path)) for name in moving]
+    first = leading(found)
+    figures = [page.figure(draw_response(found, name, "" if first is None else first.path)) for name in moving]
     page.add("<h2>Responses</h2>" if figures else "", *figures)
     page.add("<h2>All settings</h2>", settings_table(found))
     if scenario:
-        page.add(f"<details><summary>The scenario</summary><pre>{escape(scenario)}</pre></details>")
+        page.add("<h2>The scenario</h2>", folded("The scenario, as it was read", f"<pre>{escape(scenario)}</pre>"))
     return page.write(path)
 
 
-def leading(found: Response, key: str) -> Metric:
-    """Return the metric with which the figure of a key begins: among the main ones that which changes the most."""
-    moving = [metric for metric in found.moving() if metric.path in MAIN] or found.moving() or list(found.metrics)
-    return max(moving, key=lambda metric: found.largest(metric, key))
+def leading(found: Response) -> Metric | None:
+    """Return the metric of which the sentence speaks, and with which all figures begin: the mean wait, or another one
+    that differs.
+    """
+    moving = found.moving()
+    ranked = sorted(moving, key=lambda metric: MAIN.index(metric.path) if metric.path in MAIN else len(MAIN))
+    return next(iter(ranked), None)
 
 
 def sentence(found: Response) -> str:
-    """Say which key matters most, for the mean wait or for what there is."""
-    metric = next((m for m in found.moving() if m.path == "wait_s.mean"), None) or next(iter(found.moving()), None)
+    """Say which key matters most, for the mean wait or for what there is; of one setting what its seeds give."""
+    if len(found.points) == 1:
+        return _one(found, found.points[0])
+    metric = leading(found)
     keys = [name for name in found.keys if len(found.values(name)) > 1]
     if metric is None or not keys:
         return "Nothing that was varied changed any metric."
@@ -58,7 +73,30 @@ def sentence(found: Response) -> str:
         f"{metric.title}: from {show(low[0], metric.unit)} ({_words(found, low[1])}) to {show(high[0], metric.unit)} "
         f"({_words(found, high[1])})"
     )
-    return f"{told}; {ranked[0]} changes it most." if len(ranked) > 1 else f"{told}."
+    most = f"{told}; {ranked[0]} changes it most." if len(ranked) > 1 else f"{told}."
+    return f"{most}{_rejected(found)}"
+
+
+def _one(found: Response, point: Point) -> str:
+    known = [m for m in found.told() if m.path in MAIN]
+    metric = next((m for m in known if m.path == "wait_s.mean"), None) or next(iter(known), None)
+    if metric is None:
+        return "One setting, of which no metric is known."
+    told = point.estimates[metric.path]
+    scale = scale_of([told.mean], metric.unit)
+    value = show_within(told.mean, told.half_width, interval_of(metric, told), scale)
+    return (
+        f"One setting, {plural(found.seeds, 'seed')}; {metric.title}: {value}{f' {scale.unit}' if scale.unit else ''}."
+    )
+
+
+def _rejected(found: Response) -> str:
+    """Warn of settings in which some jobs can never run: means of the others may look better for it."""
+    counts = {p.setting: p.estimates["jobs.rejected"].mean for p in found.points if "jobs.rejected" in p.estimates}
+    if len(set(counts.values())) < 2:
+        return ""
+    jobs = plural(max(1, round(max(counts.values()))), "job")
+    return f" In some settings up to {jobs} of a run can never start and count in no mean: see the rejected jobs."
 
 
 def settings_table(found: Response) -> str:
@@ -71,4 +109,4 @@ def settings_table(found: Response) -> str:
 
 
 def _words(found: Response, point: Point) -> str:
-    return ", ".join(f"{key} {value}" for key, value in zip(found.keys, point.setting, strict=True))
+    return ", ".join(f"{key} {found.words(key, value)}" for key, value in zip(found.keys, point.setting, strict=True))

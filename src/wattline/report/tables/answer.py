@@ -65,7 +65,8 @@ def effect_words(label: str, first: str, named: Effects) -> str:
 def _most(row: Effect, what: str) -> str:
     name = row.name or "(unknown)"
     who = f"jobs of {name} {'node' if name == '1' else 'nodes'}" if what == "size" else name
-    return f"{who} most ({show(abs(row.change_s), 's')} {'more' if row.change_s > 0 else 'less'} a job)"
+    whole, each = (show(abs(seconds), "s") for seconds in (row.total_s, row.change_s))
+    return f"{who} most in all ({whole} {'more' if row.change_s > 0 else 'less'}, {each} a job)"
 
 
 def _changed(row: Row) -> str:

@@ -33,7 +33,8 @@ def regulation_facts(summary: Summary) -> list[tuple[str, str]]:
     if not count:
         return [*rows, ("", "no billed hour was simulated to its end")]
     if 0 < found.out_hours < count:
-        rows.append(("", f"no bid in {found.out_hours:,} of {count:,} billed hours: energy is paid as drawn"))
+        hours = "hours" if found.whole_hours else "hours and parts of hours"
+        rows.append(("", f"no bid in {found.out_hours:,} of {count:,} billed {hours}: energy is paid as drawn"))
     span = hours_words(summary.accounts.total) if summary.accounts else f"{count} hour{'s' if count > 1 else ''}"
     what = f"{dollars(found.cost)} for {span}"
     beyond = show(found.exceed_share, "share")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wattline.report.count.compare import interval_of
 from wattline.report.count.response import Response
-from wattline.report.show import MISSING, scale_of, show_interval
+from wattline.report.show import MISSING, scale_of, show_within
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -21,8 +22,9 @@ MAIN = (
     "power.above_limit_share",
     "cost",
     "jobs.finished",
+    "jobs.rejected",
 )
-"""Metrics of the table, as far as they differ between settings."""
+"""Metrics of the table, as far as they differ between settings (or are known, where there is one setting)."""
 
 METRICS = 4
 """Metrics beside the keys: more do not fit."""
@@ -52,15 +54,17 @@ def response_table(found: Response, most: int) -> Group:
 
 def settings_rows(found: Response) -> tuple[list[str], list[list[str]]]:
     """Return header and rows of the settings; one unit a column."""
-    metrics = [metric for metric in found.moving() if metric.path in MAIN]
+    metrics = [metric for metric in found.told() if metric.path in MAIN]
     scales = [scale_of([p.estimates[m.path].mean for p in found.points], m.unit) for m in metrics]
     units = [f" [{scale.unit}]" if scale.unit else "" for scale in scales]
     header = [*found.keys, *(f"{m.title}{unit}" for m, unit in zip(metrics, units, strict=True))]
     rows = []
     for point in found.points:
         cells = [
-            show_interval(point.estimates[m.path].mean, point.estimates[m.path].half_width, scale)
+            show_within(one.mean, one.half_width, interval_of(m, one), scale)
             for m, scale in zip(metrics, scales, strict=True)
+            for one in (point.estimates[m.path],)
         ]
-        rows.append([*(MISSING if value is None else str(value) for value in point.setting), *cells])
+        told = zip(found.keys, point.setting, strict=True)
+        rows.append([*(MISSING if value is None else found.words(key, value) for key, value in told), *cells])
     return header, rows

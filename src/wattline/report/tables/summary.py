@@ -10,7 +10,7 @@ from wattline.journal.journal import SCHEMA
 from wattline.report.count.compare import Comparison, Row
 from wattline.report.count.metrics import Summary
 from wattline.report.count.statistics import NAN, Distribution
-from wattline.report.show import Scale, compact, number, plural, scale_of, show, show_estimate, show_interval
+from wattline.report.show import Scale, compact, number, plural, scale_of, show, show_estimate, show_within
 from wattline.report.tables.accounts import accounts_facts
 from wattline.report.tables.power import power_facts, recorded_facts
 from wattline.report.tables.regulation import hours_terminal, qos_terminal, regulation_facts
@@ -109,7 +109,9 @@ def energy_parts(summary: Summary) -> str:
     jobs.
     """
     energy, found = summary.energy, summary.recorded_power
-    beside = "" if found is None else f" (recorded {show(found.recorded.energy_j, 'J')})"
+    beside = "" if found is None else f" (recorded {show(found.recorded.energy_j, 'J')}"
+    if found is not None:
+        beside += ")" if found.jobs == summary.jobs.total else f" of {found.jobs:,} of {summary.jobs.total:,} jobs)"
     named = (("busy", energy.busy_j), ("idle", energy.idle_j), ("asleep", energy.sleep_j), ("waking", energy.boot_j))
     said = {"busy": beside}
     return ", ".join(
@@ -219,15 +221,10 @@ def _comparison_part(comparison: Comparison, columns: Sequence[int]) -> Table:
 
 
 def _cell(row: Row, column: int, scale: Scale | None) -> str:
-    found, (low, high) = row.estimates[column], row.interval(column)
+    found = row.estimates[column]
     if scale is None:
         return show_estimate(found.mean, found.half_width, row.metric.unit)
-    if math.isfinite(found.half_width) and (
-        low > found.mean - found.half_width or high < found.mean + found.half_width
-    ):
-        mean, *ends = (number(value / scale.factor) for value in (found.mean, low, high))
-        return f"{mean} ({ends[0]}–{ends[1]})"
-    return show_interval(found.mean, found.half_width, scale)
+    return show_within(found.mean, found.half_width, row.interval(column), scale)
 
 
 def schema_markdown() -> str:
