@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -110,6 +111,12 @@ def errors(ran: Ran, time_s: Floats, power_w: Floats, from_s: float, to_s: float
     return float((error * dt).sum() / total_s), float(dt[error > EXCEED].sum() / total_s)
 
 
+def drawn_j(time_s: Floats, power_w: Floats, from_s: float, to_s: float) -> float:
+    """Return the energy of a stretch of time; power holds until the next time, the first one from before."""
+    cuts = np.clip(np.concatenate([[-np.inf], time_s[1:], [np.inf]]), from_s, to_s)
+    return float((power_w * np.diff(cuts)).sum())
+
+
 def plant_power(ran: Ran) -> tuple[Floats, Floats]:
     """Return what the emulated machine drew, by its own account: times since the begin, and watts."""
     with (ran.base / "plant.csv").open(encoding="utf-8", newline="") as file:
@@ -120,7 +127,7 @@ def plant_power(ran: Ran) -> tuple[Floats, Floats]:
 
 def _live(ran: Ran, time_s: Floats, power_w: Floats, from_s: float, to_s: float) -> Side:
     mean_error, exceeded = errors(ran, time_s, power_w, from_s, to_s)
-    inside = (time_s >= from_s) & (time_s <= to_s)
+    energy_j = drawn_j(time_s, power_w, from_s, to_s)
     jobs = ran.study.trace.jobs
     waits, served = [], []
     for row, seen in ran.jobs:
@@ -129,18 +136,17 @@ def _live(ran: Ran, time_s: Floats, power_w: Floats, from_s: float, to_s: float)
         waits.append(seen.start_s - seen.submit_s)
         if seen.phase == "ended" and seen.end_s <= ran.end_s:
             served.append((row, (seen.end_s - seen.submit_s)))
-    mean_w = float(power_w[inside].mean())
+    mean_w = energy_j / (to_s - from_s)
     broken = _broken(ran, [(int(jobs.kind[row]), float(jobs.work_s[row]), took_s) for row, took_s in served])
     mean_wait_s = float(np.mean(waits)) if waits else math.nan
-    return Side(mean_error, exceeded, mean_w, mean_w * (to_s - from_s), len(waits), len(served), mean_wait_s, broken)
+    return Side(mean_error, exceeded, mean_w, energy_j, len(waits), len(served), mean_wait_s, broken)
 
 
 def _simulated(ran: Ran, result: Result, from_s: float, to_s: float) -> Side:
     rows = result.logs["timeline"]
     time_s, power_w = rows[:, codes.TL_TIME], rows[:, codes.TL_POWER]
     mean_error, exceeded = errors(ran, time_s, power_w, from_s, to_s)
-    cuts = np.clip(np.append(time_s, np.inf), from_s, to_s)
-    energy_j = float((power_w * np.diff(cuts)).sum())
+    energy_j = drawn_j(time_s, power_w, from_s, to_s)
     s, jobs = result.state, result.jobs
     started = (s.started_s <= to_s) & (jobs.submit_s <= to_s)
     ended = s.end_s <= to_s
@@ -174,8 +180,6 @@ def _broken(ran: Ran, served: list[tuple[int, float, float]]) -> tuple[str, ...]
 
 def late_s(ran: Ran) -> tuple[float, float]:
     """Return how long jobs took from the controller's command to their first process."""
-    import json
-
     asked: dict[str, float] = {}
     with (ran.base / "controller.log").open(encoding="utf-8") as file:
         for line in file:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from wattline.demo.slurm_cluster import SlurmCluster, why_no_rest, why_not
-from wattline.errors import InputError
+from wattline.demo.slurm_cluster import ANSWERS_S, SlurmCluster, why_no_rest, why_not
+from wattline.errors import InputError, RunError
 from wattline.live.machine.base import JobSeen, ManagerError
 from wattline.live.machine.launcher.client import LauncherClient
 from wattline.live.machine.launcher.work import command_line
@@ -174,7 +174,10 @@ class SlurmJobs:
         from wattline.live.machine.slurm.commands import Commands
         from wattline.live.machine.slurm.manager import SlurmManager
 
-        snapshot = SlurmManager(Commands(self.cluster.conf, timeout_s=10.0), act=False).snapshot()
+        try:
+            snapshot = SlurmManager(Commands(self.cluster.conf, timeout_s=ANSWERS_S), act=False).snapshot()
+        except ManagerError as problem:
+            raise RunError(f"Slurm did not answer: {problem} (its logs: {self.cluster.base}/log)") from None
         found = []
         for job in snapshot.jobs:
             start_s, end_s = (self._noted(job.id, what) for what in ("start", "end"))

@@ -112,9 +112,12 @@ def power_figure(found: SideBySide) -> Drawn:
     for run in found.runs:
         step = max(1, run.time_s.size // 2000)
         figure.add_scatter(
-            x=run.time_s[::step], y=run.power_w[::step] / 1e3, mode="lines", name=run.name,
+            x=run.time_s[::step],
+            y=run.power_w[::step] / 1e3,
+            mode="lines",
+            name=run.name,
             line={"color": COLOURS[run.name], "width": 1.5, "shape": "hv"},
-        )  # fmt: skip
+        )
     last_s = max((float(np.max(run.time_s)) for run in found.runs if run.time_s.size), default=0.0)
     figure.add_scatter(
         x=[0.0, last_s], y=[found.limit_w / 1e3] * 2, mode="lines", name="limit", line={"color": RED, "dash": "dash"}

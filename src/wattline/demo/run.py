@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wattline.demo.ending import undisturbed
 from wattline.demo.jobs import Jobs, LauncherJobs, SlurmJobs
 from wattline.demo.layout import Layout, free_port, write_layout, write_site
 from wattline.errors import InputError, RunError
@@ -325,5 +326,6 @@ class Processes:
             yield
         finally:
             order = sorted(self.running, key=lambda name: (name != "controller", name == "launcher", name == "plant"))
-            for name in order:
-                self.stop(name, 10.0)
+            with undisturbed():
+                for name in order:
+                    self.stop(name, 10.0)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from wattline.demo.ending import undisturbed
 from wattline.errors import RunError
 
 NEEDED = ("munged", "slurmctld", "slurmd", "slurmstepd", "squeue", "sinfo", "scontrol", "scancel", "sbatch")
@@ -26,6 +27,8 @@ SYSTEM_PATH = "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin"
 FIRST_PORTS = range(20000, 30000)
 """Below the ports that systems give to whoever asks for any."""
 READY_S = 30.0
+ANSWERS_S = 20.0
+"""Seconds within which a command of Slurm has its answer."""
 
 FAST = "sched_interval=1,batch_sched_delay=0,sched_min_interval=0,bf_interval=1,default_queue_depth=1000"
 """Scheduler parameters with which a released job is there within a second; Slurm's own take two or three."""
@@ -47,6 +50,18 @@ function slurm_job_modify(job, record, partitions, uid)
   if uid ~= 0 and record.priority == 0 and job.nice ~= nil and job.nice ~= slurm.NO_VAL then
     slurm.log_user("the niceness of a held job cannot be changed")
     return slurm.ERROR
+  end
+  -- A hold of his would be lost below the one that is there (who writes an AdminComment with it is Wattline).
+  local his = uid ~= 0 and uid == record.user_id and job.admin_comment == nil
+  if his and record.priority == 0 and job.priority == 0 then
+    slurm.log_user("this job is held already; to hold it yourself, first set its comment to wattline=off")
+    return slurm.ESLURM_ACCESS_DENIED
+  end
+  -- A user who writes another comment does not wipe out that his job is held for Wattline.
+  local mark = "held_for=wattline"
+  local marked = string.find(record.comment or "", mark, 1, true)
+  if marked and job.comment ~= nil and not string.find(job.comment, mark, 1, true) then
+    job.comment = job.comment .. " " .. mark
   end
   return slurm.SUCCESS
 end
@@ -261,7 +276,8 @@ class SlurmCluster:
             self.start()
             yield self
         finally:
-            self.stop()
+            with undisturbed():
+                self.stop()
 
     def start(self) -> None:
         """Start munge, the controller and the nodes; return when all nodes are idle."""
@@ -334,7 +350,7 @@ class SlurmCluster:
     def stop(self) -> None:
         """End all jobs and daemons."""
         if "slurmctld" in self.daemons:
-            with contextlib.suppress(OSError, subprocess.SubprocessError):
+            with contextlib.suppress(OSError, RunError):
                 self.cancel_all()
         if "slurmrestd" in self.daemons:
             self.end("slurmrestd")
@@ -396,16 +412,23 @@ class SlurmCluster:
     def command(
         self, *words: str, check: bool = True, more: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run one of Slurm's commands on this cluster."""
-        return subprocess.run(  # noqa: S603
-            words,
-            check=check,
-            capture_output=True,
-            text=True,
-            timeout=20.0,
-            env={**self.environment, **(more or {})},
-            cwd=self.base,
-        )
+        """Run one of Slurm's commands on this cluster; ``check``: one that fails is an error in a line."""
+        try:
+            done = subprocess.run(  # noqa: S603
+                words,
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=ANSWERS_S,
+                env={**self.environment, **(more or {})},
+                cwd=self.base,
+            )
+        except subprocess.TimeoutExpired:
+            raise RunError(f"{words[0]}: Slurm did not answer within {ANSWERS_S:g} s (logs: {self.base}/log)") from None
+        if check and done.returncode != 0:
+            said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+            raise RunError(f"{words[0]}: {said} (Slurm's logs: {self.base}/log)")
+        return done
 
     def submit(self, script: str, *options: str, nodes: int = 1) -> str:
         """Submit a job of a shell script (0 nodes: as its options say); return its number."""

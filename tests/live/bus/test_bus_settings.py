@@ -49,8 +49,11 @@ def test_refusals(given: dict[str, Any], told: str) -> None:
 
 def test_what_is_meant_is_taken() -> None:
     """Beyond loopback with keys and with a word, and a broker elsewhere with TLS."""
-    BusSettings(site="demo", listen="tcp://0.0.0.0:7411", listen_beyond_loopback=True, key=Path("k"), known=Path("p"))
-    BusSettings(site="demo", kind="mqtt", host="broker", password=Path("p"), authority=Path("ca.pem"))
+    beyond = {"listen": "tcp://0.0.0.0:7411", "listen_beyond_loopback": True, "key": Path("k"), "known": Path("p")}
+    broker = {"kind": "mqtt", "host": "broker", "password": Path("p"), "authority": Path("ca.pem")}
+    for given in (beyond, broker):
+        taken = BusSettings(**{"site": "demo", **given})
+        assert {name: getattr(taken, name) for name in given} == given
 
 
 @pytest.fixture

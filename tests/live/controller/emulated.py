@@ -282,6 +282,7 @@ class World:
         self.leases: dict[str, float] = {}
         self.terms: dict[str, int] = dict.fromkeys(names, 0)
         self.samples: list[tuple[float, float, float]] = []
+        self.limits_w: set[float] = set()
         self.reigns = 0
         self.controller = self.start()
 
@@ -364,6 +365,7 @@ class World:
             tick = self.controller.turn(self.hand.clock.now_s())
             self.agents_turn()
             self.samples.append((tick.now_s, sum(self.machine.node_w().values()), tick.target_w))
+            self.limits_w.add(tick.limit_w)
             self.machine.pass_time(step_s)
 
 

@@ -15,6 +15,7 @@ from wattline.control.facts import PAUSED
 from wattline.errors import InputError
 from wattline.live.controller.controller import BidStep
 from wattline.live.controller.seen.mirror import Mirror
+from wattline.live.controller.wanted.guard import GuardRules
 from wattline.live.machine.base import Abilities, JobSeen, ManagerError, NodeSeen, Snapshot
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass
@@ -232,6 +233,48 @@ def test_the_limit_is_lowered_by_what_the_machine_draws_more_than_the_model_says
     world.run(200.0)
     late = [w for t, w, _ in world.samples if t - EPOCH_S > 120.0]
     assert max(late) <= 2000.0 + 1.0
+
+
+@pytest.mark.parametrize("limit_w", [2400.0, 2500.0])
+def test_a_limit_that_the_model_cannot_reach_is_one(limit_w: float) -> None:
+    """Eight nodes of 300 W draw up to 2,400 W by the model and more in truth: a limit of that, or above, is kept and
+    told.
+    """
+    world = World(cluster(8, max_w=300.0, min_cap_w=100.0), policies(select="easy", cap="under-limit"))
+    world.limit_w = 2400.0  # as signals tell it: what all nodes can draw, of which load targets are parts
+    world.controller.most_w, world.controller.own_limit_w = 2400.0, limit_w
+    many(world, 80, 2, spread_s=100.0)
+    for job in world.machine.coming:
+        job.draw_w = 340.0
+    world.run(200.0)
+    assert max(w for t, w, _ in world.samples if t - EPOCH_S < 120.0) > limit_w - 100.0  # there is something to cut
+    assert max(w for t, w, _ in world.samples if t - EPOCH_S > 60.0) <= limit_w + 1.0
+    assert world.limits_w == {limit_w}
+
+
+def test_jobs_are_stopped_above_a_limit_that_falls() -> None:
+    """With ``[limit] preempt`` jobs give way where there are no caps, wait again, and all of them end."""
+    world = World(cluster(8), policies(select="easy"), options=Options(shed=True), limit_w=2400.0)
+    many(world, 30, 2, spread_s=40.0)
+    world.run(30.0)
+    assert sum(world.machine.node_w().values()) > 1400.0
+    world.limit_w = 1400.0
+    world.run(60.0)
+    assert max(w for t, w, _ in world.samples if t - EPOCH_S > 32.0) <= 1400.0
+    world.limit_w = 2400.0
+    world.run(900.0)
+    assert {job.seen.phase for job in world.machine.jobs.values()} == {"ended"}
+    assert max(job.starts for job in world.machine.jobs.values()) > 1
+
+
+def test_the_hard_limit_of_the_guard_is_told() -> None:
+    """Without any other limit the one in force is that of the guard, and none where there is none."""
+    for rules, told in ((GuardRules(hard_w=1500.0), 1500.0), (GuardRules(), math.inf)):
+        world = World(cluster(8, max_w=300.0, min_cap_w=100.0), policies(select="easy", cap="under-limit"), rules=rules)
+        world.limit_w = world.controller.most_w = 2400.0
+        many(world, 20, 2, spread_s=20.0)
+        world.run(60.0)
+        assert world.limits_w == {told}
 
 
 def signal_of(values: np.ndarray) -> Signal:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import wattline as wl
 from engine.regulated import machine
 from engine.worlds import cluster, policies
 from live.controller.emulated import EPOCH_S, World
@@ -174,3 +176,36 @@ def test_a_controller_asks_its_policy_and_follows_the_new_bid() -> None:
     errors = [abs(w - target) for t, w, target in world.samples if t - EPOCH_S < HOUR_S and math.isfinite(target)]
     assert errors
     assert 0.0 < s.exceed_s[0] < 5 * HOUR_S
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_bid_policy_that_fails_costs_its_period_alone(compiled: bool) -> None:
+    """The controller says so and drives on without a bid; the next period has one again."""
+
+    @wl.policy("bid", compiled=compiled)
+    def sometimes(s: Any, hour: int, param: Any, memory: Any) -> int:
+        if hour % 2 == 1:
+            raise ValueError("no price today")
+        s.want_mean_w[0], s.want_reserve_w[0] = 3000.0, 500.0
+        return 1
+
+    world = World(
+        cluster(16, min_cap_w=150.0),
+        replace(policies(select="slackline", cap="match-target"), bid=sometimes),
+        options=Options(signal=ROOM, bidding=Bidding(0.0, HOUR_S)),
+        kinds=(SMALL, WIDE),
+        signal=tuple(np.linspace(-1, 1, 400).tolist()),
+    )
+    said: list[str] = []
+    world.controller.on_say = said.append
+    for i in range(60):
+        world.submit(f"{i:03d}", 1, 40.0, 5.0 * i, kind="small")
+    found = []
+    for _ in range(4):
+        world.run(HOUR_S)
+        found.append(world.controller.bid_at(world.hand.clock.now_s()))
+    assert [bid is None for bid in found] == [False, True, False, True]
+    told = [line for line in said if line.startswith("the bid policy failed")]
+    assert len(told) == 2
+    assert all("'sometimes'" in line and "no price today" in line for line in told)
+    assert world.controller.ledger.state.n_ended[0] > 0

@@ -139,6 +139,21 @@ def test_load_targets_survive_a_restart(tmp_path: Path) -> None:
     assert [one.id for one in again.targets()] == ["dr-1"]
 
 
+def test_a_pushed_limit_survives_a_restart_from_the_first_turn_on(tmp_path: Path) -> None:
+    """A limit is kept in the turn that brought it into force, also seconds after one that was kept before."""
+    clock = Clock(wall=lambda: 1e9, monotonic=lambda: 0.0)
+    first = Signals(SignalSettings(limit_w=1000.0), clock)
+    keeper = SignalKeeper(tmp_path, first)
+    for k, watts in enumerate((900.0, 600.0, 800.0)):
+        now_s = 1e9 + 1.0 + 2.0 * k
+        assert first.take_message({"limit_w": watts}, now_s, now_s) is None
+        assert first.now(now_s).limit_w == watts
+        assert keeper.keep(now_s) == ""
+        again = Signals(SignalSettings(limit_w=1000.0), clock)
+        assert SignalKeeper(tmp_path, again).restore(now_s + 1.0) == ""
+        assert again.now(now_s + 1.0).limit_w == watts
+
+
 def test_signals_that_cannot_be_kept_are_told(tmp_path: Path) -> None:
     """A file that is damaged or cannot be written stops nothing; the reason is a line."""
     clock = Clock()

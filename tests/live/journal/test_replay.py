@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import wait
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,15 @@ OFTEN = Keeping(checkpoint_s=200.0, seal_s=300.0)
 
 
 def fuzzed(folder: Path, ticks: int = TICKS, keeping: Keeping = OFTEN, start: Mapping[str, Any] = START) -> LiveJournal:
-    """Return a run of random facts, not closed."""
+    """Return a run of random facts, not closed; what is written beside it is waited for (minutes pass in no time)."""
     journal = LiveJournal(folder, start, build, keeping=keeping)
     world = Fuzz(journal.ledger, seed=4)
     for _ in range(ticks):
         world.tick()
         journal.tick()
+        journal._finish_sealing(wait=True)
+        if (writing := journal.checkpoints._writing) is not None:
+            wait([writing])
     return journal
 
 
@@ -160,6 +164,26 @@ def test_another_configuration_begins_anew(tmp_path: Path) -> None:
     assert "the configuration has changed" in said[-1]
     again.close()
     assert replay(tmp_path, build).difference == ""
+
+
+@pytest.mark.parametrize("ticks", [20, TICKS])
+def test_a_run_behind_another_one_is_carried_on_as_its_own(tmp_path: Path, ticks: int) -> None:
+    """A run with another configuration is cut off before its first checkpoint: what the next journal needs is
+    what it had, and nothing of the run before.
+    """
+    first = fuzzed(tmp_path, ticks)
+    first.close()
+    changed = {**START, "site": "# another"}
+    cut = fuzzed(tmp_path, 30, start=changed)
+    assert cut.log.flush()
+    told, names = cut.sealer.freeze(), cut.words.names
+    again = LiveJournal(tmp_path, changed, build, keeping=OFTEN)
+    assert again.recovered is not None
+    assert digest(again) == digest(cut)
+    assert repr(again.sealer.freeze()) == repr(told)
+    assert again.words.names == names
+    again.close()
+    assert again.sealer.number == 1
 
 
 def test_a_different_decision_is_found_where_it_was_made(whole: Path) -> None:

@@ -265,6 +265,31 @@ class Boastful(LauncherClient):
         return None
 
 
+class Slow(LauncherClient):
+    """A manager that takes its time to tell."""
+
+    def snapshot(self) -> Snapshot:
+        """Think about it first."""
+        time.sleep(0.2)
+        return super().snapshot()
+
+
+def test_jobs_that_are_over_too_early_are_tried_again_longer(client: LauncherClient) -> None:
+    """Where a job ends before the check is through with it, the check is made again with jobs twice as long."""
+    worked: list[float] = []
+
+    def submit(nodes: int, seconds: float) -> str:
+        worked.append(seconds)
+        return client.submit(["sleep", str(seconds)], nodes)
+
+    slow = Slow(client.path)
+    report = check_manager(slow, submit, moment_s=0.1, checks=(starts_them_where_it_is_told,))
+    slow.close()
+    assert report.ok, str(report)
+    assert len(worked) > 1
+    assert worked == [0.1 * 2**doubled for doubled in range(len(worked))]
+
+
 @pytest.mark.parametrize(
     ("manager", "check"),
     [

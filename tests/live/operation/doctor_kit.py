@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from wattline.demo.slurm_cluster import LUA
 from wattline.live.doctor.findings import Finding, Machine
 
 SLURM = """Configuration data as of 2026-11-16T12:00:00
@@ -41,6 +42,9 @@ class Fake(Machine):
 
     def __init__(self, tmp_path: Path, **says: str | None) -> None:
         self.says: dict[str, str | None] = {"chronyc": "Leap status     : Normal\n", "scontrol": SLURM, **says}
+        (tmp_path / "job_submit.lua").write_text(LUA, encoding="utf-8")
+        if self.says["scontrol"]:  # as slurmctld says where its file is
+            self.says["scontrol"] += f"SLURM_CONF              = {tmp_path / 'slurm.conf'}\n"
         self.at_s = 0.0
         (tmp_path / "proc" / "net").mkdir(parents=True, exist_ok=True)
         super().__init__(

@@ -217,6 +217,30 @@ def test_slurm(tmp_path: Path, answer: str, level: str, word: str) -> None:
         assert len(found) == 1
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ("job.priority = 0", "-- job.priority = 0", "does not hold jobs"),
+        ("held_for=wattline", "held", "does not mark the jobs"),
+        ("function slurm_job_modify", "function modify", "niceness"),
+        ("record.comment", "job.comment", "does not keep its mark"),
+        ("function slurm_job_submit", "--[[ function slurm_job_submit ]] function submit", "has no slurm_job_submit"),
+    ],
+)
+def test_the_script_at_entry(tmp_path: Path, old: str, new: str, word: str) -> None:
+    """A script that holds no jobs, does not mark them, lets users end a hold, or is not there, is named."""
+    machine = Fake(tmp_path)
+    script = tmp_path / "job_submit.lua"
+    assert old in script.read_text()
+    script.write_text(script.read_text().replace(old, new))
+    (found,) = [one for one in slurm.look(machine, needed=True) if one.level != "ok"]
+    assert (found.level, word in found.text) == ("warn", True)
+    script.unlink()
+    (found,) = [one for one in slurm.look(machine, needed=True) if one.level != "ok"]
+    assert "cannot be read here" in found.text
+    assert "slurmctld's host" in found.change
+
+
 def test_partitions_that_share_nodes(tmp_path: Path) -> None:
     """A partition whose nodes several jobs may share is named."""
     rows = "PartitionName=main AllowGroups=ALL OverSubscribe=EXCLUSIVE State=UP\n"

@@ -98,9 +98,17 @@ class Vtn:
     def _answered(self, ven_id: str, event_id: str, opt_type: str) -> None:
         self.opts.append((event_id, opt_type))
 
+    async def _end(self) -> None:
+        for site in self.server.app_runner.sites:
+            for listening in site._server.sockets:
+                self._loop.remove_reader(listening)  # nobody else is let in
+        for _ in range(5):
+            await asyncio.sleep(0)  # who was just let in is known: asyncio leaves his socket open otherwise
+        await self.server.stop()
+
     def close(self) -> None:
         """Stop serving."""
-        self._do(self.server.stop())
+        self._do(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5.0)
         self._loop.close()

@@ -288,7 +288,7 @@ class Storm(SlurmRun):
         acts = [
             (released, ["scontrol", "release", released], not root),
             (cancelled, ["scancel", cancelled], True),
-            (held, ["scontrol", "hold", held], True),
+            (held, ["scontrol", "hold", held], False),
             (changed, ["scontrol", "update", f"jobid={changed}", "numnodes=2-2", "timelimit=3"], True),
             (nice, ["scontrol", "update", f"jobid={nice}", "nice=10"], False),
             (out, ["scontrol", "update", f"jobid={out}", "comment=wattline=off"], True),
@@ -342,8 +342,10 @@ class Storm(SlurmRun):
         ledger.tell_of(PAUSED, job)
         self.go(lambda: self.phase(job) == "paused" and node not in self.busy())
         self.hire(node, self.controller.clock)
-        time.sleep(0.3)
-        assert node in self.busy()
+        until = time.monotonic() + 5.0  # the controller has no turn meanwhile
+        while node not in self.busy():
+            assert time.monotonic() < until
+            time.sleep(0.05)
         self.go(lambda: node not in self.busy(), 10.0)
         assert int(ledger.state.status[ledger.row[job]]) == codes.PAUSED
         ledger.tell_of(RESUMED, job)

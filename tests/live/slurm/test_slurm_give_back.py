@@ -25,7 +25,7 @@ def test_a_job_without_an_answer_keeps_no_other_from_being_given_back() -> None:
     assert made.give_back() == {"7": None, "8": "no answer", "9": None, "10": None, "11": None}
     deaf.clear()
     assert manager(fake, act=False).give_back() == {"8": None}
-    assert fake.comments["8"] == ""
+    assert fake.comments["8"] == "wattline=free"
 
 
 def test_a_slurm_that_does_not_answer_is_not_asked_for_every_job() -> None:

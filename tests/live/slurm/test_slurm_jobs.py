@@ -123,7 +123,7 @@ def test_jobs_held_at_entry_that_are_left_alone_are_given_back() -> None:
     fake = slurm()
     fake.job("7", reason="JobHeldUser", priority=0.0, comment="held_for=wattline")
     look(manager(fake, leave_users=frozenset({"ada"})))
-    assert fake.done == [("release", "7")]
+    assert fake.done == [("release", "7"), ("update", "7", "admincomment=wattline=free")]
 
 
 def test_a_release_names_the_nodes_and_is_starting_until_it_runs() -> None:
@@ -384,7 +384,7 @@ def test_switched_off_jobs_are_slurms_again() -> None:
     look(made)
     assert list(made.give_back().values()) == [None]
     assert fake.names()[-3:] == [*RELEASED, "update 7"]
-    assert fake.comments["7"] == ""
+    assert fake.comments["7"] == "wattline=free"
     assert (fake.rows["7"].priority, fake.rows["8"].priority) == (100.0, 0.0)
     assert look(made)["7"].phase == "ineligible"
 
@@ -399,7 +399,8 @@ def test_switching_off_touches_no_job_that_was_not_held_for_us() -> None:
     fake.job("9", batch=False, priority=0.0, reason="JobHeldUser", comment="held_for=wattline", wanted=("n1",))
     fake.job("10", state="CANCELLED", priority=0.0, reason="JobHeldUser", comment="held_for=wattline")
     assert list(manager(fake, act=False).give_back().values()) == [None, None]
-    assert fake.names() == ["release 8,9"]
+    assert fake.names() == ["release 8,9", "update 8,9"]
+    assert (fake.comments["8"], fake.comments["9"]) == ("wattline=free", "wattline=free")
     assert fake.rows["9"].wanted == ("n1",)
 
 

@@ -192,6 +192,49 @@ def test_a_user_cannot_undo_our_hold(cluster: SlurmCluster, manager: SlurmManage
     assert until(manager, job, "ended").reason == "Cancelled"
 
 
+def test_another_comment_does_not_leave_a_job_held_for_ever(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """A comment that is written right after the submission keeps our mark: the job is led, and its word is heard."""
+    job = cluster.submit("true")
+    cluster.command("scontrol", "update", f"jobid={job}", "comment=power_w=200")
+    cluster.command("scontrol", "update", f"jobid={job}", "comment=power_w=210 held_for=wattline")
+    assert cluster.shown(job, "Comment") == "power_w=210 held_for=wattline"
+    cluster.command("scontrol", "update", f"jobid={job}", "comment=power_w=220")
+    assert until(manager, job, "waiting").draw_w == 220.0
+    assert manager.release(job, ["n01"]) is None
+    assert until(manager, job, "ended").exit == 0
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to submit as another user")
+def test_a_hold_of_the_user_stays_his(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """Under our hold his own is refused in words; once his job was given back it is his, also for the next ``off`` and
+    the next controller, and so is one that he puts back into the queue and holds.
+    """
+
+    def as_nobody(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(words, env=cluster.environment, cwd="/", user=65534, capture_output=True, text=True)
+
+    job = as_nobody("sbatch", "--parsable", "-o", "/dev/null", "--begin=now+600", "--wrap", "sleep 30").stdout.strip()
+    until(manager, job, "ineligible")
+    refused = as_nobody("scontrol", "hold", job)
+    assert (refused.returncode, "denied" in refused.stderr) == (1, True), refused
+    assert manager.give_back()[job] is None
+    assert as_nobody("scontrol", "hold", job).returncode == 0
+    for _ in range(2):  # the second of each begins anew
+        manager = opened(cluster)
+        assert until(manager, job, "ineligible").reason == "JobHeldUser"
+        assert job not in manager.give_back()
+    as_nobody("scancel", job)
+    job = as_nobody("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "sleep 30").stdout.strip()
+    until(manager, job, "waiting")
+    assert manager.release(job, ["n01"]) is None
+    until(manager, job, "running")
+    assert as_nobody("scontrol", "requeuehold", job).returncode == 0
+    assert "held" in until(manager, job, "ineligible").reason
+    assert job not in manager.give_back()
+    assert until(manager, job, "ineligible").reason
+    as_nobody("scancel", job)
+
+
 def test_starts_by_others_are_seen_as_such(cluster: SlurmCluster, manager: SlurmManager) -> None:
     """A job that opted out is started by Slurm itself and is not ours; so is one that an administrator released."""
     out = cluster.submit("sleep 20", "--comment=wattline=off")

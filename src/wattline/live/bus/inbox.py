@@ -16,8 +16,17 @@ from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
 
 REASONS = (
-    "oversized", "malformed", "version", "unknown", "forged", "stranger", "replayed", "stale", "future", "crowded",
-)  # fmt: skip
+    "oversized",
+    "malformed",
+    "version",
+    "unknown",
+    "forged",
+    "stranger",
+    "replayed",
+    "stale",
+    "future",
+    "crowded",
+)
 SENDERS = 10_064
 """Senders that are remembered: ten thousand nodes and those who lead them."""
 

@@ -160,7 +160,7 @@ class MqttBus:
         socket = self._client.socket()
         if socket is not None:
             socket.close()
-        self._client._sock_close()  # (paho lets go of its socket when the broker does, not before)
+        self._client._reset_sockets()  # (paho lets go of its sockets when the broker does, not before)
 
     def _turn(self) -> None:
         """Do what is to be done on the wire, without waiting."""

@@ -21,9 +21,21 @@ SILENT_S = 2.0
 _HEARTBEAT_MS, _DEAD_MS = 10_000, 30_000  # statuses come every second: more would only load the controller
 _EARLIEST_S, _LATEST_S = 0.5, 30.0
 _COUNTS = (
-    "sent", "received", "unsent", "unheard", "full", "forbidden", "forged", "malformed", "oversized", "unnamed",
-    "unkept", "refused", "connected", "lost",
-)  # fmt: skip
+    "sent",
+    "received",
+    "unsent",
+    "unheard",
+    "full",
+    "forbidden",
+    "forged",
+    "malformed",
+    "oversized",
+    "unnamed",
+    "unkept",
+    "refused",
+    "connected",
+    "lost",
+)
 
 
 class _Link:

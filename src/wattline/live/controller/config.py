@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from wattline.errors import InputError, did_you_mean
+from wattline.live.bus.messages import LONGEST_LEASE_S
 from wattline.live.bus.names import checked_name, nodes_of
 from wattline.live.bus.settings import BusSettings
 from wattline.live.forms import Duration, Moment, Name, Power, Section, read_form
@@ -16,6 +17,9 @@ from wattline.live.machine.settings import ManagerSpec, find_manager, problems
 from wattline.live.secret import handed_over
 from wattline.live.signals.openadr import AdrSettings
 from wattline.units import power_w
+
+LEAST_CAPS_S = 0.01
+"""Shortest period of the cap pass."""
 
 
 class ControlSpec(Section):
@@ -30,7 +34,7 @@ class ControlSpec(Section):
     most_actions: int = Field(200, ge=1)
     silent: Duration = 5.0
     manager_silent: Duration = 15.0
-    rows: int = Field(256, ge=16)
+    rows: int = Field(256, ge=16, le=10_000_000)
 
 
 class GuardSpec(Section):
@@ -153,10 +157,20 @@ def read_site(path: Path | str, name: str | None = None) -> SiteSpec:
     if name is not None:
         spec = spec.model_copy(update={"name": checked_name(name)})
     control = spec.control
-    if not 0.0 < control.caps <= control.period:
-        raise InputError(f"{path}: [control] caps: must be above 0 and at most a period ({control.period:g} s)")
-    if control.lease < 3.0 * control.period:
-        raise InputError(f"{path}: [control] lease: must be three periods ({3 * control.period:g} s) at least")
+    if not LEAST_CAPS_S <= control.caps <= control.period:
+        raise InputError(
+            f"{path}: [control] caps: must be {LEAST_CAPS_S:g} s at least and at most a period ({control.period:g} s)"
+        )
+    if not 3.0 * control.period <= control.lease <= LONGEST_LEASE_S:
+        raise InputError(
+            f"{path}: [control] lease: must be three periods ({3 * control.period:g} s) at least "
+            f"and at most {LONGEST_LEASE_S:g} s, which agents take"
+        )
+    for name in ("silent", "manager_silent", "start_late", "start_patience", "repeat"):
+        if getattr(control, name) > LONGEST_LEASE_S:
+            raise InputError(f"{path}: [control] {name}: must be {LONGEST_LEASE_S:g} s at most")
+    if not spec.journal.dir:
+        raise InputError(f"{path}: [journal] dir: is empty, name a folder")
     if spec.signal.y == "file" and spec.signal.file is None:
         raise InputError(f"{path}: [signal] file: is missing, the signal is to be read from it")
     for section, listen in (("signal", spec.signal.listen), ("metrics", spec.metrics.listen)):

@@ -95,7 +95,11 @@ class Controller:
     bids: Sequence[BidStep] = ()
     """Those of a file or a table; where a bid policy makes them, there are none here."""
     most_w: float = math.inf
-    """What all nodes together can draw: a limit that is not below is none."""
+    """What all nodes together draw at most, by the model."""
+    own_limit_w: float = math.inf
+    """The site's own limit, in force where nothing lower is asked for; it may lie above what the model can draw, since
+    the machine may draw more.
+    """
     periods: Periods = field(default_factory=Periods)
     term: Callable[[], int] = lambda: 1
     """Returns the number of this reign, or raises where somebody else leads by now."""
@@ -202,10 +206,11 @@ class Controller:
         return not now_s - self.manager_seen_s <= self.periods.manager_s
 
     def _envelope(self, now_s: float, *, full: bool) -> tuple[float, float]:
-        """Tell the state target and limit; return them as they were asked for, the target within its ramps."""
+        """Tell the state target and limit; return the target within its ramps, and the limit that is to be kept."""
         self.guard.outside_w = self._outside_w(now_s)
         asked = None if self.signals is None else self.signals.now(now_s)
-        limit_w = math.inf if asked is None or asked.limit_w >= self.most_w else asked.limit_w
+        limit_w = self.own_limit_w if asked is None or asked.limit_w >= self.most_w else asked.limit_w
+        limit_w = min(limit_w, self.guard.rules.hard_w)
         self.ledger.tell(LIMIT, self.guard.limit_w(limit_w))
         if full and self.makes_bids:
             self._bid(math.nan if asked is None or asked.y is None else asked.y.value)
@@ -241,6 +246,9 @@ class Controller:
         if self._made is None:  # as it was when the run was cut off
             self._made = BidStep(-math.inf, float(state.mean_w[0]), float(state.reserve_w[0]))
         made = self.ledger.bid()
+        for line in self.ledger.failed:
+            self._say(f"the bid policy failed, and there is no bid for its period: {line}")
+        self.ledger.failed.clear()
         if made is not None:
             mean_w, reserve_w, next_mean_w, next_reserve_w, *_ = made
             self._made = BidStep(-math.inf, mean_w, reserve_w)

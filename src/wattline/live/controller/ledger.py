@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from wattline.arrays import Floats, Ints
-from wattline.control.bidding import put_in_force
+from wattline.control.bidding import put_in_force, stay_out
 from wattline.control.facts import ENTER, FREE, VERBS, WIDTH
-from wattline.errors import RunError
-from wattline.kernel.compiled import direct, straight
+from wattline.errors import PolicyError, RunError
+from wattline.kernel.slots import direct, straight
 from wattline.model import codes
 from wattline.model.rooms import no_room
 from wattline.model.state.record import POLICY, State
@@ -100,6 +100,8 @@ class Ledger:
     """How often the state was given more rows."""
     wrong: dict[str, int] = field(default_factory=dict)
     """Facts that the state refused, by verb: the machine and the model disagreed, and the next look settles it."""
+    failed: list[str] = field(default_factory=list)
+    """What was wrong with a bid policy, for who says it aloud; there is no bid for those periods."""
     _facts: list[list[float]] = field(default_factory=list)
     _extents: list[tuple[int, int]] = field(default_factory=list)
     _names: dict[str, None] = field(default_factory=dict)
@@ -261,7 +263,11 @@ class Ledger:
                 s.next_bid_s[0] = np.inf
                 put_in_force(s, float(s.next_mean_w[0]), float(s.next_reserve_w[0]))
             if s.bidding_s[0] <= now_s:
-                self.bound.make_bid()
+                try:
+                    self.bound.make_bid()
+                except PolicyError as problem:  # it costs the bid of a period, not the machine its controller
+                    stay_out(s)
+                    self.failed.append(str(problem))
         if 2 * s.signal_at[0] >= s.signal.shape[0]:
             s.signal_at[0] = 0  # policies have seen it: the record of the signal begins anew
         made = tuple(

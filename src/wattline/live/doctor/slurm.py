@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from wattline.live.doctor.findings import Finding, Machine
+from wattline.live.machine.slurm.marks import ENTRY
 
 COMMAND = ("scontrol", "show", "config")
 PARTITIONS = ("scontrol", "--oneliner", "show", "partition")
@@ -94,9 +96,8 @@ def _jobs(told: dict[str, str]) -> Iterator[Finding]:
         yield Finding("warn", "slurm", f"{text}; a controller that restarts misses them", "set MinJobAge=300")
     else:
         yield Finding("ok", "slurm", text)
-    plugins = told.get("JobSubmitPlugins", "")
-    if "lua" in plugins:
-        yield Finding("ok", "slurm", f"JobSubmitPlugins={plugins}: look that job_submit.lua holds jobs at entry")
+    if "lua" in re.split(r"[,/\s]+", told.get("JobSubmitPlugins", "")):
+        yield _at_entry(Path(told.get("SLURM_CONF") or "/etc/slurm/slurm.conf").with_name("job_submit.lua"))
     else:
         yield Finding(
             "warn",
@@ -104,6 +105,27 @@ def _jobs(told: dict[str, str]) -> Iterator[Finding]:
             "JobSubmitPlugins has no lua: a job may start before the controller has seen it",
             "set JobSubmitPlugins=lua and hold jobs in job_submit.lua (docs/live/slurm.md)",
         )
+
+
+def _at_entry(file: Path) -> Finding:
+    """Look whether the submit plug-in's script holds jobs at entry, says so in their comments, and keeps them held."""
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError as problem:
+        there = f"{file} cannot be read here ({problem.strerror})"
+        return Finding("warn", "slurm", there, "look on slurmctld's host that it holds jobs (docs/live/slurm.md)")
+    code = re.sub(r"--\[\[.*?\]\]|--[^\n]*", "", text, flags=re.DOTALL)
+    wanted = {
+        "has no slurm_job_submit": r"function\s+slurm_job_submit\b",
+        "does not hold jobs (priority = 0)": r"\.priority\s*=\s*0\b",
+        "does not mark the jobs it holds (held_for=wattline)": re.escape("=".join(ENTRY)),
+        "has no slurm_job_modify: a change of niceness ends a hold": r"function\s+slurm_job_modify\b",
+        "does not keep its mark where a user writes another comment": r"\brecord\.comment\b",
+    }
+    missing = [what for what, pattern in wanted.items() if not re.search(pattern, code)]
+    if missing:
+        return Finding("warn", "slurm", f"{file} {'; '.join(missing)}", "take the script of docs/live/slurm.md")
+    return Finding("ok", "slurm", f"{file} holds jobs at entry")
 
 
 def _nodes(told: dict[str, str]) -> Iterator[Finding]:

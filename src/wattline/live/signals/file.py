@@ -9,6 +9,7 @@ from pathlib import Path
 
 from wattline.errors import InputError
 from wattline.live.signals.base import Sample
+from wattline.units import in_full
 
 
 class Replay:
@@ -59,7 +60,7 @@ class Replay:
         self.length_s = usual_s if length_s is None else length_s
         if not last_s < self.length_s < math.inf:
             raise InputError(
-                f"signal replay: length must be above {last_s:g} s, the last value's time (got {length_s})"
+                f"signal replay: length must be above {in_full(last_s)} s, the last value's time (got {length_s})"
             )
 
     def last(self, now_s: float) -> Sample | None:
@@ -132,6 +133,6 @@ def read_replay(
     first = math.ceil(skip_s / step - 1e-9) if skip_s > 0.0 else 0
     values = array("d", found.signal.values[first:].tobytes())
     if not values:
-        raise InputError(f"{path}: the record is shorter than the {skip_s:g} s to be skipped")
+        raise InputError(f"{path}: the record is shorter than the {in_full(skip_s)} s to be skipped")
     notes = tuple(f"{note.action} {note.count}: {note.reason}" for note in found.notes)
     return Replay(values, start_s=start_s, step_s=step, loop=loop), notes

@@ -30,6 +30,8 @@ JUMP_S = 2.0
 """The wall's clock was set by more than this since the start: times of events are moved by it."""
 TURN_S, CLOSE_S = 60.0, 5.0
 """Seconds that a turn may take in all, and that its end is waited for."""
+TLS_END_S = 2.0
+"""Seconds in which both sides of a TLS connection may say that it ends: aiohttp does not wait for that."""
 
 Note = Callable[[Judged], None]
 
@@ -128,6 +130,8 @@ class Ven:
                 await asyncio.sleep(self._poll_s(client.poll_frequency))
         finally:
             await client.client_session.close()
+            if self._settings.secure:
+                await _connections_end(self._loop)
             logger.removeHandler(self.why)
 
     def _poll_s(self, wish: timedelta | None) -> float:
@@ -218,3 +222,10 @@ class Ven:
 
     def _count(self, word: str) -> None:
         self._counts[word] = self._counts.get(word, 0) + 1
+
+
+async def _connections_end(loop: Any) -> None:
+    """Wait until a loop listens to nothing but itself: TLS connections end by an answer of the other side."""
+    end_s = loop.time() + TLS_END_S
+    while loop.time() < end_s and len(loop._selector.get_map()) > 1:
+        await asyncio.sleep(0.01)

@@ -18,6 +18,7 @@ from typing import Any
 from wattline.errors import InputError, shorten
 from wattline.live.signals.base import Sample
 from wattline.live.signals.schedule import LoadTarget, Schedule
+from wattline.units import in_full
 
 LARGEST = 4096
 """Bytes of a body."""
@@ -95,7 +96,7 @@ class Pushed:
         except InputError as problem:
             return self._refuse("bad-value", str(problem))
         if at_s > now_s + self._future_s:
-            return self._refuse("of-the-future", f"at lies {at_s - now_s:.3g} s ahead of the machine's clock")
+            return self._refuse("of-the-future", f"at lies {in_full(at_s - now_s, 3)} s ahead of the machine's clock")
         if not (self.y if wanted[0] == "y" else self.limit).put(sample):
             return self._refuse("out-of-order", "a newer sample has come already")
         return None

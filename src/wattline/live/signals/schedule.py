@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from wattline.errors import InputError, shorten
+from wattline.units import in_full
 
 MOST = 256
 """Targets at a time."""
@@ -185,9 +186,13 @@ class Schedule:
         if target.end_s <= now_s:
             raise InputError(f"load target {target.id!r}: it is over already (end {target.end_s:.10g})")
         if limit_w > self.base_w:
-            raise InputError(f"load target {target.id!r}: {limit_w:g} W is above the base of {self.base_w:g} W")
+            raise InputError(
+                f"load target {target.id!r}: {in_full(limit_w)} W is above the base of {in_full(self.base_w)} W"
+            )
         if limit_w < self.least_w:
-            raise InputError(f"load target {target.id!r}: {limit_w:g} W is below the least of {self.least_w:g} W")
+            raise InputError(
+                f"load target {target.id!r}: {in_full(limit_w)} W is below the least of {in_full(self.least_w)} W"
+            )
 
     def _points(self, target: LoadTarget, start_s: float, from_w: float) -> tuple[tuple[float, float], ...]:
         """Return how a target goes that starts at a time and at a power."""

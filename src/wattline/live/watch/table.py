@@ -68,12 +68,10 @@ TABLE: tuple[Metric, ...] = (
     Metric("wattline_node_cap_watts", "gauge", _A, "Server cap in force; +Inf without one."),
     Metric("wattline_node_limit_watts", "gauge", _A, "Limit of all packages, or of the server, read back."),
     Metric("wattline_node_lease_seconds", "gauge", _A, "Time left of the lease; 0 without one."),
-    Metric(
-        "wattline_node_mode", "gauge", _A, "1 for the mode it is in, 0 for the others.", "mode", NODE_MODES[:3]
-    ),
+    Metric("wattline_node_mode", "gauge", _A, "1 for the mode it is in, 0 for the others.", "mode", NODE_MODES[:3]),
     Metric("wattline_node_faults_total", "counter", _A, "Faults that were seen, by their word.", "fault"),
     Metric("wattline_node_pid_error_watts", "gauge", _A, "Server cap minus server power, as the PID sees it."),
-)  # fmt: skip
+)
 
 BY_NAME = {metric.name: metric for metric in TABLE}
 

@@ -234,8 +234,17 @@ class LiveJournal:
             for column, names in kept.words["extra"]["words"].items():
                 for text in names:
                     self.words.learn(column, text)
+        thawed = kept is not None
+
+        def made(said: Mapping[str, Any]) -> Bound:
+            nonlocal thawed
+            if not thawed:  # a run begins in the log, behind another one: nothing was told of it yet
+                self.words, self.sealer = Words(), Sealer()
+            thawed = False
+            return build(said)
+
         try:
-            found = recover(self.folder, build, self._hear)
+            found = recover(self.folder, made, self._hear)
         except WattlineError as error:
             self._say(f"{error}; the state is built anew")
             found = None

@@ -31,7 +31,7 @@ from wattline.model.state.layout import allocate
 from wattline.model.state.record import FIELDS, State
 from wattline.model.state.sizes import Sizes
 from wattline.wiring.bound import Bound
-from wattline.wiring.logs import LOGS, bid_steps
+from wattline.wiring.logs import LOGS, bid_steps, last_of_instants
 from wattline.wiring.manifest import Known, manifest
 from wattline.wiring.result import Result
 from wattline.wiring.tables import EVENTS_OF_JOBS, frames, running_energy_j
@@ -220,6 +220,7 @@ class Part:
             logs[array] = logs[array][held]
         if self.told.row.size:
             logs["timeline"] = np.vstack([self.told.row, logs["timeline"]])
+        logs["timeline"] = last_of_instants(logs["timeline"])
         return logs
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 from wattline.errors import InputError
 from wattline.live.signals.open import Signals
 
 FILE = "signals.json"
 EVERY_S = 10.0
-"""Machine seconds after which it is written anew, where the load targets did not change before."""
+"""Machine seconds after which it is written anew, where neither load targets nor the limit changed before."""
 
 
 class SignalKeeper:
@@ -19,24 +20,23 @@ class SignalKeeper:
 
     def __init__(self, folder: Path, signals: Signals) -> None:
         self._path, self._signals = folder / FILE, signals
-        self._targets = ""
+        self._asked: Any = None
         self._kept_s = -math.inf
 
     def keep(self, now_s: float) -> str:
         """Write it where it is due; return why that was not possible, or nothing."""
         data = self._signals.to_data()
-        targets = json.dumps(data["targets"])
-        if targets == self._targets and 0.0 <= now_s - self._kept_s < EVERY_S:
+        asked = json.dumps(data["targets"]), data["limit"].get("value"), data["limit"].get("until_s")
+        if asked == self._asked and 0.0 <= now_s - self._kept_s < EVERY_S:
             return ""
-        self._targets, self._kept_s = targets, now_s
+        self._asked, self._kept_s = asked, now_s
         new = self._path.with_suffix(".new")
         try:
             new.write_text(json.dumps(data), encoding="utf-8")
             new.replace(self._path)
         except OSError as problem:
-            return (
-                f"{self._path}: cannot be written ({problem.strerror or problem}); a restart would forget load targets"
-            )
+            why = problem.strerror or problem
+            return f"{self._path}: cannot be written ({why}); a restart would forget limits and load targets"
         return ""
 
     def restore(self, now_s: float) -> str:
@@ -47,5 +47,5 @@ class SignalKeeper:
         except FileNotFoundError:
             return ""
         except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError) as problem:
-            return f"{self._path}: cannot be taken up ({problem}); load targets of before are forgotten"
+            return f"{self._path}: cannot be taken up ({problem}); limits and load targets of before are forgotten"
         return ""

@@ -229,7 +229,9 @@ class Lease:
         self.problem, file = "", -1
         try:
             new = not self.path.exists()
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            file = os.open(
+                self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+            )  # a user who can read it can lock it
             if new:
                 as_its_folder(self.path)  # root says off, and a user leads
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

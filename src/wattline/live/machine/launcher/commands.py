@@ -30,9 +30,13 @@ class Commands:
 
     def __post_init__(self) -> None:
         self._does = {
-            "submit": self.submit, "snapshot": self.snapshot, "drain": self.drain, "resume_node": self.resume_node,
-            "counts": self.counts, "shutdown": self.shutdown,
-        }  # fmt: skip
+            "submit": self.submit,
+            "snapshot": self.snapshot,
+            "drain": self.drain,
+            "resume_node": self.resume_node,
+            "counts": self.counts,
+            "shutdown": self.shutdown,
+        }
         for name in ("release", "hold", "stop", "cont", "requeue", "cancel"):
             self._does[name] = self._on_job(getattr(self, name))
 

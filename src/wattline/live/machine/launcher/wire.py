@@ -113,8 +113,19 @@ REQUESTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "submit": (
         ("argv", "count", "cwd"),
         (
-            "env", "output", "request_s", "begin_s", "after", "user", "account", "partition", "kind", "priority",
-            "draw_w", "stoppable", "token",
+            "env",
+            "output",
+            "request_s",
+            "begin_s",
+            "after",
+            "user",
+            "account",
+            "partition",
+            "kind",
+            "priority",
+            "draw_w",
+            "stoppable",
+            "token",
         ),
     ),
     "snapshot": ((), ("since", "epoch", "all", "seen")),
@@ -128,7 +139,7 @@ REQUESTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "resume_node": (("node",), ()),
     "counts": ((), ()),
     "shutdown": ((), ("jobs",)),
-}  # fmt: skip
+}
 """Requests: the fields that each must have, and those that it may have."""
 
 

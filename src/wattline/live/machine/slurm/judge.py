@@ -113,6 +113,11 @@ def is_entry(row: JobRow) -> bool:
     return held and words(row.comment).get(ENTRY[0]) == ENTRY[1]
 
 
+def is_put_back_held(row: JobRow) -> bool:
+    """Tell whether somebody put a job back into the queue and holds it there (``scontrol requeuehold``)."""
+    return is_held(row) and "requeued in held state" in row.reason.replace("_", " ")
+
+
 def judge_pending(row: JobRow, known: Known, now_s: float, others: Others) -> Verdict:
     """Tell whether a pending job waits for us, is on its way, or may not start yet.
 
@@ -139,6 +144,8 @@ def _judge_held(row: JobRow, known: Known, now_s: float, others: Others) -> Verd
     by_user = row.reason != "JobHeldAdmin"
     if known.mark.word in ("held", "run") and row.reason.startswith(BAD):  # after a restart it is taken for held
         return Verdict("ineligible", row.reason, "hold")
+    if is_put_back_held(row):
+        return Verdict("ineligible", row.reason)
     if by_user:
         entry = known.mark.word == "" and words(row.comment).get(ENTRY[0]) == ENTRY[1]
         if entry or known.mark.word == "requeued":
@@ -146,7 +153,7 @@ def _judge_held(row: JobRow, known: Known, now_s: float, others: Others) -> Verd
         return Verdict("ineligible", row.reason or "JobHeldUser")
     if known.mark.word == "run":
         return Verdict("ineligible", "held by an administrator")
-    if known.mark.word == "":
+    if known.mark.word in ("", "free"):
         return Verdict("ineligible", "JobHeldAdmin")
     return Verdict(*_blocked(row, known, now_s, others, ""))
 

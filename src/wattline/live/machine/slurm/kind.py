@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wattline.errors import InputError
+
 if TYPE_CHECKING:
     from wattline.live.clock import Clock
     from wattline.live.machine.base import ResourceManager
@@ -42,7 +44,6 @@ class Slurm:
 
     def problems(self, spec: ManagerSpec) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the address of REST and its token."""
-        from wattline.errors import InputError
         from wattline.live.machine.slurm.rest import check_address
 
         if (spec.rest is None) != (spec.token is None):

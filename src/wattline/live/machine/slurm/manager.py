@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from wattline.live.machine.base import Form, ManagerError
 from wattline.live.machine.slurm.commands import is_gone
-from wattline.live.machine.slurm.judge import PENDING, Known, is_entry, is_held
+from wattline.live.machine.slurm.judge import PENDING, Known, is_entry, is_held, is_put_back_held
 from wattline.live.machine.slurm.marks import Mark
 from wattline.live.machine.slurm.molding import asked_for, molded, sized
 from wattline.live.machine.slurm.watching import MOST_AT_ONCE, Watching
@@ -184,7 +184,7 @@ class SlurmManager(Watching):
         for job, known in self._jobs.items():
             row = known.row
             pending = row is not None and row.state in PENDING  # not CONFIGURING: it has its nodes
-            if row is None or not pending or (known.left and not is_held(row)):
+            if row is None or not pending or (known.left and not is_held(row)) or is_put_back_held(row):
                 continue
             if known.mark.word in ("held", "run", "requeued"):
                 (other if known.mark.asked or row.wanted or known.tried else plain).append(job)
@@ -226,8 +226,8 @@ class SlurmManager(Watching):
             if not is_gone(why):
                 found[names] = why
             return
-        if marked:  # last of all: without its mark nobody would know that we held it
-            self.commands.update(names, admincomment="")
+        # last of all: without its mark nobody would know that we held it
+        self.commands.update(names, admincomment=str(Mark("free")))
         for job in jobs:
             self._jobs[job].mark, self._jobs[job].left = Mark("theirs"), "given back to Slurm"
             found[job] = None

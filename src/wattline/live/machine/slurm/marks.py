@@ -1,7 +1,9 @@
 """What Wattline notes at a job in AdminComment, which users cannot write: a controller that starts anew reads it.
 
 ``wattline=held`` · ``wattline=run`` (released by us) · ``wattline=stopped,since=…`` · ``wattline=requeued`` ·
-``wattline=left`` (given back to Slurm, since it could not be placed). With each, once the job was stopped,
+``wattline=left`` (given back to Slurm, since it could not be placed) · ``wattline=free`` (given back by
+``wattline off``, or as its user wished: who holds it from now on is not the script at entry). With each, once the job
+was stopped,
 ``paused=SECONDS,given=MINUTES``: how long it was stopped before, and by how much its time limit was extended for that.
 A moldable job has ``asked=NODES,limit=MINUTES`` (what it asked for; 0: no limit) and, while it runs,
 ``cores=CORES,cap=WATTS`` of the configuration that was chosen for it.
@@ -14,9 +16,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Word = Literal["", "held", "run", "stopped", "requeued", "left", "theirs"]
+Word = Literal["", "held", "run", "stopped", "requeued", "left", "free", "theirs"]
 """theirs: released or started by others; it is left alone from then on (never written)."""
-WORDS: tuple[Word, ...] = ("held", "run", "stopped", "requeued", "left")
+WORDS: tuple[Word, ...] = ("held", "run", "stopped", "requeued", "left", "free")
 ENTRY = ("held_for", "wattline")
 """In a job's comment (held_for=wattline): it was held at submission for us, by job_submit/lua. A user who writes it
 there himself gets what all others get.

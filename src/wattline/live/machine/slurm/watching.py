@@ -178,7 +178,7 @@ class Watching:
             known.mark, known.left = Mark("theirs"), "was given back to Slurm"
         if row.state not in PENDING:
             known.left = self.rules.why_left(row)
-        elif row.wanted and known.mark.word == "":
+        elif row.wanted and known.mark.word in ("", "free"):
             known.named = f"asks for nodes by name ({','.join(row.wanted[:4])})"
         elif known.mark.word == "run" and row.priority == 0.0:
             known.mark = known.mark.waits("held")  # we were cut off between the two commands of a release
@@ -280,6 +280,7 @@ class Watching:
         """Let jobs that are left alone be scheduled by Slurm itself, those that we named no nodes for at once."""
         plain = [job for job in jobs if not self._jobs[job].tried][:MOST_AT_ONCE]
         if len(plain) > 1 and self.commands.release(",".join(plain)) is None:
+            self.commands.update(",".join(plain), admincomment=str(Mark("free")))
             for job in plain:
                 self._jobs[job].mark = Mark("theirs")
         for job in [job for job in jobs if self._jobs[job].mark.word != "theirs"][: self._single]:
@@ -288,6 +289,7 @@ class Watching:
             if why is not None:
                 self.problems[job] = f"could not be given back: {why}"
             else:
+                self.commands.update(job, admincomment=str(Mark("free")))
                 self._jobs[job].mark = Mark("theirs")
 
     @staticmethod

@@ -18,9 +18,16 @@ ACTIONS = {
     "sel_logging": "Log Event to SEL",
 }
 STATE: dict[str, Any] = {
-    "watts": 250.0, "average_w": None, "limit_w": 0, "active": False, "action": "no_action",
-    "correction_ms": 0, "sample_s": 0, "faults": [], "clamp_w": 0,
-}  # fmt: skip
+    "watts": 250.0,
+    "average_w": None,
+    "limit_w": 0,
+    "active": False,
+    "action": "no_action",
+    "correction_ms": 0,
+    "sample_s": 0,
+    "faults": [],
+    "clamp_w": 0,
+}
 """A server without a limit. Faults: fail (code 1), hang, garbage, off (does not measure), refuse (limits), clamp,
 needs-correction (limits are refused until a correction time is set), stubborn (the action stays).
 """

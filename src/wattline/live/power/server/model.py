@@ -34,16 +34,22 @@ class ServerModel:
 
 PROFILES = {
     "e5-2650v2": ServerModel(
-        "e5-2650v2", 1.35, 1.32, 53.4,
+        "e5-2650v2",
+        1.35,
+        1.32,
+        53.4,
         "Dell PowerEdge M620, two Intel Xeon E5-2650 v2: Zhang, Intelligent middleware for HPC systems "
         "(Boston University 2021), 2.5.1; error less than 2 %",
     ),
     "gold-6132": ServerModel(
-        "gold-6132", 1.29, 1.63, 44.0,
+        "gold-6132",
+        1.29,
+        1.63,
+        44.0,
         "two Intel Xeon Gold 6132: Zhang, Wilson, Paschalidis and Coskun, HPC Data Center Participation in Demand "
         "Response: an Adaptive Policy with QoS Assurance, 4.1 (the same dissertation, 2.7.1)",
     ),
-}  # fmt: skip
+}
 """Published calibrations by the processors they were made on."""
 
 
