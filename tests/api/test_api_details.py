@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 import wattline as wl
+from wattline.errors import WattlineWarning
 
 COLUMNS = {"submit_s": [0.0, 5.0, 6.0], "work_s": [60.0, 30.0, 10.0], "nodes": [4, 1, 2]}
 
@@ -299,3 +301,29 @@ def test_waiting_is_the_queue_without_its_holes() -> None:
         exec(compile(source.format(compiled=compiled), f"<cell {compiled}>", "exec"), space)  # noqa: S102
         starts.append(wl.simulate(trace, machine, select=space["mine"]).jobs["start_s"].to_list())
     assert starts[0] == starts[1] == wl.simulate(trace, machine, select="first-fit").jobs["start_s"].to_list()
+
+
+def test_the_zone_of_a_log_is_in_its_journal(tmp_path: Path) -> None:
+    """Local times of a zone that was told: the journal knows it, and the page's dates have its offset."""
+    path = tmp_path / "dump.txt"
+    row = "10|2024-07-01T00:00:00|2024-07-01T00:00:10|100|2|COMPLETED"
+    path.write_text(f"JobID|Submit|Start|ElapsedRaw|AllocNodes|State\n{row}\n")
+    for zone, title in (("Europe/Paris", "time [UTC+02:00]"), (None, "time [UTC]")):
+        run = wl.simulate(wl.read_trace(path, zone=zone), wl.Machine(nodes=4, idle=90, max=350), progress=False)
+        run.write(tmp_path / "out", force=True)
+        told = json.loads((tmp_path / "out" / "manifest.json").read_text())["trace"]
+        assert told.get("zone") == zone
+        assert run.plot("power").layout.xaxis.title.text == title
+
+
+def test_jobs_that_draw_less_than_an_idle_node_are_told() -> None:
+    """Power that falls when a job starts is no power of a job."""
+    trace = wl.from_frame(
+        {"submit_s": [0.0, 5.0, 6.0], "work_s": [60.0] * 3, "nodes": [1, 1, 1], "draw_w": [50.0, 100.0, None]}
+    )
+    told = r"1 of 3 jobs are said to draw less than an idle node, 100 W \(job 1 50 W a node\): power falls"
+    with pytest.warns(WattlineWarning, match=told):
+        low = wl.simulate(trace, wl.Machine(nodes=4, idle="100 W", max="300 W"))
+    assert any("idle node" in line for line in low.remarks)
+    fine = wl.simulate(trace, wl.Machine(nodes=4, idle="50 W", max="300 W"))
+    assert not any("idle node" in line for line in fine.remarks)

@@ -50,6 +50,19 @@ def test_columns_that_no_job_can_have_are_one_line(column: str, values: object) 
         assert not [word for word in foreign if word in str(caught.value)], "said by somebody else"
 
 
+@pytest.mark.parametrize("column", ["submit_s", "work_s", "nodes"])
+def test_truth_values_are_no_numbers_of_a_job(column: str, tmp_path: Path) -> None:
+    """They are refused with the column's name, in a frame and in a Parquet file."""
+    frame = pl.DataFrame({"submit_s": [0.0, 1.0], "work_s": [5.0, 6.0], "nodes": [1, 2]})
+    assert wl.from_frame(frame).jobs.height == 2
+    wrong = frame.with_columns(pl.Series(column, [True, True]))
+    with pytest.raises(wl.WattlineError, match=f"field '{column}': column must hold numbers, not truth values"):
+        wl.from_frame(wrong)
+    wrong.write_parquet(tmp_path / "jobs.parquet")
+    with pytest.raises(wl.WattlineError, match=f"field '{column}': column must hold numbers, not truth values"):
+        wl.read_trace(tmp_path / "jobs.parquet")
+
+
 def test_a_page_takes_the_place_of_no_device_and_no_link(run: wl.Run, tmp_path: Path) -> None:
     """A pipe, a folder: refused. A link: the page goes where it leads, and the link stays."""
     os.mkfifo(tmp_path / "pipe")
@@ -185,6 +198,24 @@ def test_wrong_types_are_one_line(wrong: object) -> None:
     assert "\n" not in str(caught.value)
 
 
+STUDY = 'name = "s"\n[trace]\ngenerator = "lublin"\njobs = 5\n[cluster]\nnodes = 16\nidle = "90 W"\nmax = "350 W"\n'
+
+
+def test_arguments_beside_a_study_are_refused(tmp_path: Path) -> None:
+    """A study says all of its run: an argument beside it is refused with its name, never left out in silence."""
+    (tmp_path / "s.toml").write_text(STUDY)
+    study = wl.load(tmp_path / "s.toml")
+    given = dict.fromkeys(("order", "select", "place", "cap", "learn", "profile", "bid"), "fcfs")
+    given |= {"limit": "1 kW", "ties": "event", "kill": True, "settings": {"run.until": "1 h"}, "seed": 2, "name": "x"}
+    for name, value in given.items():
+        with pytest.raises(wl.InputError, match=rf"got {name} beside it; change it with study\.set"):
+            wl.simulate(study, **{name: value})
+    with pytest.raises(wl.InputError, match="got limit, seed beside it"):
+        wl.simulate(study, limit="1 kW", seed=2)
+    with pytest.raises(wl.InputError, match="a study has a machine already"):
+        wl.simulate(study, wl.Machine(4))
+
+
 def test_a_path_is_the_file_of_a_policy(tmp_path: Path) -> None:
     """A policy may be given as a ``Path``, alone or with parameters, as it may by its text."""
     (tmp_path / "mine.py").write_text(
@@ -211,12 +242,15 @@ def test_what_is_said_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(wl.InputError, match=r"policy.cap='none' says again what cap='under-limit' says"):
         wl.simulate(trace, machine, limit=1400, cap="under-limit", settings={"policy.cap": "none"})
     wl.simulate(trace, machine, settings={"limit.power": 1400, "policy.select": "first-fit", "run.ties": "event"})
+    wl.simulate(trace, machine, select={"name": "easy"}, settings={"policy.select.depth": 2})
     for argument, settings in (
         ({"seed": 4}, {"seed": 9}),
         ({"seed": 1}, {"seed": 9}),
         ({"name": "a"}, {"name": "b"}),
         ({"order": "fcfs"}, {"policy.order": "lcfs"}),
         ({"select": "easy"}, {"policy.select": "in-order"}),
+        ({"select": {"name": "easy", "depth": 1}}, {"policy.select.depth": 2}),
+        ({"select": {"name": "easy"}}, {"policy.select.name": "in-order"}),
         ({"learn": "request"}, {"policy.learn": "truth"}),
         ({"ties": "instant"}, {"run.ties": "event"}),
         ({}, {"cluster.nodes": 8}),
@@ -241,8 +275,9 @@ def test_rows_of_a_frame_are_mentioned_as_those_of_a_file() -> None:
     """Job numbers that come again, and links of -1, are said in the notes of a frame too."""
     trace = wl.from_frame(COLUMNS | {"job_id": [7, 7, 8], "after": [-1, 0, None]})
     told = {note.reason: (note.action, note.count, note.example) for note in trace.notes}
-    twins = "another job has the same number: the journal's tables cannot tell them apart"
-    assert told[twins] == ("kept", 1, "job 7")
+    twins = "another job has the same number: it is given one of its own, from 9 on"
+    assert told[twins][:2] == ("repaired", 1)
+    assert trace.jobs["job_id"].to_list() == [7, 9, 8]
     assert told["after is -1: no link"][:2] == ("kept", 1)
 
 
@@ -259,7 +294,7 @@ def test_memory_that_nobody_has_is_told_with_the_policy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step_s", "said"), [(1e-6, r"72,500,000 .* 1e-06 s"), (1e-12, r"1e-12 s .* would take about")]
+    ("step_s", "said"), [(1e-6, r"72,500,000 .* 0\.000001 s"), (1e-12, r"0\.000000000001 s .* would take about")]
 )
 def test_steps_of_power_are_counted_before_they_are_made(step_s: float, said: str) -> None:
     """A trace whose power has a step of microseconds is refused by the count that refuses such samples; samples of
@@ -284,24 +319,24 @@ wl.simulate(wl.draw_trace("lublin", nodes=256, jobs=10, load=0.5), machine, sele
 asked = []
 
 def press():
-    asked.append(time.monotonic())
+    asked.append(time.process_time())
     os.kill(os.getpid(), signal.SIGINT)
 
 threading.Timer(0.7, press).start()
 try:
     wl.simulate(trace, machine, select="conservative", progress=False)
 except KeyboardInterrupt:
-    print("heard after", time.monotonic() - asked[0])
+    print("heard after", time.process_time() - asked[0])
 """
 
 
 def test_ctrl_c_is_heard_within_a_second(tmp_path: Path) -> None:
     """A slow policy of ours does not keep Ctrl-C waiting to the end of the run (in a process of its own: workers of
-    tests hear none).
+    tests hear none; in seconds of its processor, which others on the machine do not lengthen).
     """
     done = python(PRESSED, tmp_path)
     assert done.out.startswith("heard after"), done.err
-    assert float(done.out.split()[-1]) < 2.5
+    assert float(done.out.split()[-1]) < 1.0
 
 
 SWF = "; MaxProcs: 8\n1 0 0 300 4 -1 -1 4 600 -1 1 1 1 1 1 1 -1 -1\n2 9 0 300 6 -1 -1 6 600 -1 1 1 1 1 1 1 -1 -1\n"
@@ -346,3 +381,33 @@ def test_a_frame_has_no_other_file() -> None:
     """A file as a setting would leave the frame out in silence."""
     with pytest.raises(wl.InputError, match=r"settings: trace.file='x.swf' says again"):
         wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4), settings={"trace.file": "x.swf"})
+
+
+FORKED = """
+import os, sys
+import wattline as wl
+
+def use():
+    trace = wl.from_frame({"submit_s": [0.0, 1.0], "work_s": [5.0, 5.0], "nodes": [1, 2]})
+    return wl.simulate(trace, wl.Machine(nodes=2), progress=False).jobs["start_s"].to_list()
+
+def child():
+    if pid := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    try:
+        print(use(), flush=True)
+    except wl.RunError as error:
+        print(error, flush=True)
+    os._exit(0)
+
+child()
+use()
+child()
+"""
+
+
+def test_a_fork_behind_the_first_use_is_told(tmp_path: Path) -> None:
+    """It would wait for ever for threads that a fork does not copy; one before the first use works."""
+    first, second = python(FORKED, tmp_path).out.splitlines()
+    assert first == "[0.0, 5.0]"
+    assert second.startswith("this process was forked from one that has used Wattline, and would wait for ever: take ")

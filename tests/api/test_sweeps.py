@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import wattline as wl
 from wattline.api.sweeps import places, work
 from wattline.api.sweeps import sweep as sweeps
 from wattline.api.sweeps.places import find_where
+from wattline.journal.kept import KEPT
 from wattline.scenario.sections.sweep import Varied, read_vary, vary
 
 SCENARIO = """\
@@ -103,6 +106,7 @@ def test_values_are_read_as_they_are_typed(text: str, key: str, values: list[Any
         ("trace.load=[]", "has no values"),
         ("trace.load=[1,", "not a list"),
         ("trace.load=1:2:0", "never ends"),
+        ("trace.load=0.6:1.0:0.3", "steps of 0.3 from 0.6 do not meet 1.0; end the range at 0.9, or give a list"),
         ("trace.load=1:2:-1", "never ends"),
         ("run.until=10:20:30", 'write a time in a list: \\["10:20:30"\\]'),
         ("trace.load=0:1e9:1", "more than 100,000"),
@@ -178,6 +182,9 @@ def test_a_scenario_says_its_own_sweep(study: wl.Study, tmp_path: Path) -> None:
         ),
         ('zipped = "a"\ntrace.load = [1]', "expected lists of keys"),
         ("seed = [1, 2]\nseeds = 2", "'seed' is varied"),
+        ('limit = ["off"]\n"limit.power" = ["20 kW"]', "limit.power is a part of limit, which is varied too"),
+        ('"policy.select" = ["easy"]\npolicy = ["off"]', "policy.select is a part of policy"),
+        ('"sweep.seeds" = [1, 2]', "sweep.seeds says what is varied and is no key of a run"),
     ],
 )
 def test_a_wrong_sweep_is_refused_with_its_line(sweep: str, told: str, tmp_path: Path) -> None:
@@ -197,6 +204,25 @@ def test_a_wrong_value_is_said_before_anything_runs(study: wl.Study, tmp_path: P
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.parametrize(
+    ("key", "values", "told"),
+    [
+        ("limit.power", ["30 kW", "30kW"], "limit.power: '30kW' is '30 kW' again, and its runs would be the same"),
+        ("limit.power", [30000, "30 kW"], "limit.power: '30 kW' is 30000 again"),
+        ("limit.power", ["30 kW", "30 kW"], "limit.power: '30 kW' is given twice"),
+        ("run.until", ["12:30", "45000 s"], "run.until: '45000 s' is '12:30' again"),
+        ("trace.load", ["0.6:1.0"], "trace.load: 0.6:1.0 has no step; a range is first:last:step, like 0.6:1.0:0.1"),
+        ("cluster.nodes", ["16:20"], "cluster.nodes: 16:20 has no step"),
+    ],
+)
+def test_the_same_value_and_half_a_range_are_noticed(study: wl.Study, key: str, values: list[Any], told: str) -> None:
+    """However a power or a time is written, it is the same value; two numbers are no range, but may be a time."""
+    with pytest.raises(wl.WattlineError) as caught:
+        study.vary({key: values})
+    assert str(caught.value).startswith(f"vary: {told}")
+    assert study.vary({"run.until": ["12:30", "13:30"], "limit.power": ["30 kW", "31kW"]}).varied.count == 4
+
+
 def test_a_sweep_that_was_cut_off_goes_on(study: wl.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done is not done again, a line that was cut off is, and the table is the same as without the cut."""
     sweep = study.vary({"trace.load": [0.5, 0.6, 0.7, 0.8]}, seeds=2)
@@ -211,13 +237,16 @@ def test_a_sweep_that_was_cut_off_goes_on(study: wl.Study, tmp_path: Path, monke
             raise KeyboardInterrupt
         return real(task, *rest)
 
-    stops = True
+    stops, there = True, threading.active_count()
     monkeypatch.setattr(work, "run_task", counting)
     with pytest.raises(KeyboardInterrupt):
         sweep.run(folder=tmp_path / "cut", keep="summary", progress=False, threads=1)
-    rows = tmp_path / "cut" / sweeps.ROWS
+    due_s = time.monotonic() + 30
+    while threading.active_count() > there and time.monotonic() < due_s:  # a run that was told to end may still do so
+        time.sleep(0.01)
+    rows = tmp_path / "cut" / KEPT
     kept = rows.read_text()
-    assert [json.loads(line)["at"] for line in kept.splitlines()[1:]] == [0, 1]
+    assert [json.loads(line.partition(" ")[2])[0] for line in kept.splitlines()[1:]] == ["0", "1"]
     rows.write_text(kept + kept.splitlines()[2][:50])  # killed while it wrote
     stops = False
     done.clear()
@@ -227,7 +256,7 @@ def test_a_sweep_that_was_cut_off_goes_on(study: wl.Study, tmp_path: Path, monke
     with pytest.raises(wl.InputError, match="is over"):
         sweep.run(folder=tmp_path / "cut", keep="summary", resume=True)
     rows.write_text(kept)
-    with pytest.raises(wl.InputError, match="holds another sweep"):
+    with pytest.raises(wl.InputError, match="holds another study, not this one"):
         study.vary({"trace.load": [0.5, 0.6]}, seeds=2).run(folder=tmp_path / "cut", keep="summary", resume=True)
 
 

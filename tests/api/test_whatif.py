@@ -6,10 +6,13 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 import wattline as wl
 from wattline.api.asked.effects import felt
+from wattline.api.trace import log_at
 
 NODES = 16
 MACHINE = wl.Machine(nodes=NODES, idle="100 W", max="300 W")
@@ -68,6 +71,19 @@ def test_a_part_of_the_peak_and_growth_are_of_the_log_as_it_is() -> None:
         assert max(abs(b - a / 2.0) for a, b in zip(jobs, squeezed, strict=True)) < 1e-6
 
 
+def test_a_sentence_has_the_commas_that_its_questions_need() -> None:
+    """An aside ends with a comma, and so does the name of a policy; a comma within brackets needs none after them."""
+    trace = joined(stream(60))
+    found = wl.whatif(trace, MACHINE, limit="-25%", sleep="10 min", policy="conservative", causes=False)
+    limit, sleep, policy, together = (answer.sentence for answer in found.answers)
+    assert "25% below the 4.8 kW that it draws at most, jobs wait " in limit
+    assert "(at 10 W, 3 min to wake) jobs wait " in sleep
+    assert policy.startswith("With conservative, jobs wait ")
+    assert (
+        " at most, and nodes that sleep after 10 min idle (at 10 W, 3 min to wake) and conservative, jobs" in together
+    )
+
+
 def test_the_idle_power_of_added_nodes_is_named() -> None:
     """More nodes under the same watts make waits longer where their idle power eats the limit."""
     trace = joined(stream())
@@ -97,6 +113,7 @@ def test_wide_jobs_are_named() -> None:
     cause = found.answers[0].cause
     assert cause is not None
     assert cause.words == f"3 wide jobs ({', '.join(map(str, ids))})"
+    assert ". Without them " in found.answers[0].why
 
 
 def test_one_user_is_named() -> None:
@@ -112,6 +129,42 @@ def test_one_user_is_named() -> None:
     cause = found.answers[0].cause
     assert cause is not None
     assert cause.words.startswith("user hog, whose 120 jobs do ")
+
+
+@pytest.mark.parametrize("asked", [{"growth": 1.6}, {"nodes": "-40%"}, {"limit": "-45%"}])
+def test_a_user_who_bears_the_effect_alone_is_named(asked: dict[str, Any]) -> None:
+    """Wide and long jobs of one user wait, and nobody else: the effect goes with that user."""
+    draw, jobs = np.random.default_rng(0), 400
+    wide = np.arange(jobs) % 4 == 0
+    log = wl.from_frame(
+        {
+            "submit_s": np.cumsum(draw.exponential(300.0, jobs)),
+            "work_s": np.where(wide, 3000.0, draw.uniform(100.0, 500.0, jobs)),
+            "nodes": np.where(wide, 20, draw.integers(1, 3, jobs)),
+            "user": ["hog" if wide[i] else f"u{i % 10}" for i in range(jobs)],
+        }
+    )
+    answer = wl.whatif(log, wl.Machine(nodes=64, idle="1 W", max="300 W"), **asked).answers[0]
+    users = {one.name: one.more_s for one in felt(answer.before, answer.after) if one.about == "user"}
+    assert users.pop("hog") > 3600.0
+    assert max(users.values()) < 60.0
+    assert answer.cause is not None
+    assert answer.cause.words.startswith("user hog, whose 100 jobs do ")
+
+
+@pytest.mark.filterwarnings("ignore:NOTHING EVER WAITS")
+def test_growth_is_that_of_the_jobs_that_are_used(tmp_path: Path) -> None:
+    """With so many jobs from the start of a log, gaps shrink by the factor, and once the load is the log as it is."""
+    frame = pl.DataFrame(stream())
+    frame = frame.with_columns(submit_s=pl.col("submit_s") ** 1.2)  # ever fewer come
+    frame.write_parquet(tmp_path / "log.parquet")
+    log = log_at(tmp_path / "log.parquet", jobs=100)
+    assert log.jobs.height == 100
+    for factor in (1.0, 1.3):
+        found = wl.whatif(log, MACHINE, growth=factor, causes=False)
+        before, after = (run.jobs.sort("job_id")["submit_s"] for run in (found.base, found.answers[0].after))
+        assert len(after) == 100
+        assert np.allclose((before - before[0]) / factor, after - after[0])
 
 
 def test_no_cause_is_made_up() -> None:
@@ -174,13 +227,19 @@ def test_watts_are_assumed_only_where_a_question_needs_them() -> None:
     [
         ({}, "ask something: limit, sleep"),
         ({"limit": "+20%"}, "a part below the peak like -20%"),
-        ({"limit": "-100%"}, "above 0"),
-        ({"limit": "much"}, "much"),
-        ({"nodes": "-100%"}, "cannot have"),
+        ({"limit": "-100%"}, "limit='-100%': expected a power above 0"),
+        ({"limit": "much"}, "limit='much': expected a power"),
+        ({"limit": float("nan")}, "limit=nan: must be a number"),
+        ({"limit": -3.0}, "limit=-3.0: must be a number, and not below 0"),
+        ({"nodes": "-100%"}, "nodes='-100%': a machine has at least one node"),
+        ({"nodes": "-16"}, "cannot have"),
+        ({"nodes": True}, "nodes=True: expected a count"),
         ({"nodes": "many"}, "expected a count like 128"),
         ({"growth": "0"}, "above 0"),
         ({"growth": "x"}, "a factor like 1.3"),
-        ({"sleep": "soon"}, "soon"),
+        ({"growth": True}, "growth=True: expected a factor"),
+        ({"sleep": "soon"}, "sleep='soon': expected a duration"),
+        ({"wake": "5 min", "growth": 2}, "wake='5 min': says how nodes sleep, but not when"),
         ({"policy": "no-such"}, "no-such"),
         ({"price": "no-such.csv"}, "no-such.csv"),
     ],

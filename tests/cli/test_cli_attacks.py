@@ -123,11 +123,26 @@ def test_a_clock_that_is_wrong(folder: Path, wattline: Call, monkeypatch: pytest
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can become somebody else")
-def test_without_permission() -> None:
-    """For a user who may neither read nor write, each is one line with the name, before anything is computed."""
+@pytest.mark.parametrize("home", ["closed", "unknown"])
+def test_without_permission(home: str) -> None:
+    """For a user who may neither read nor write, each is one line with the name, before anything is computed.
+
+    Whose home is closed to them, as after ``su`` without its environment, or unknown, as in many containers, changes
+    nothing.
+    """
+    uid = {"closed": "65534", "unknown": "54321"}[home]
+    nobody = ["setpriv", "--reuid", uid, "--regid", uid, "--clear-groups", sys.executable]
+    plain = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    for name in ("WATTLINE_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
+        plain.pop(name, None)
+    if subprocess.run([*nobody, "-c", "import wattline.cli.app"], cwd="/", capture_output=True, env=plain).returncode:
+        pytest.skip("another user cannot read this installation")
     with tempfile.TemporaryDirectory() as made:  # the folders of pytest are closed to others
         folder = Path(made)
         folder.chmod(0o755)
+        if home == "closed":
+            (folder / "home").mkdir(mode=0o700)
+            plain["HOME"] = str(folder / "home")
         (folder / "small.toml").write_text(SCENARIO)
         (folder / "secret.toml").write_text(SCENARIO)
         (folder / "secret.toml").chmod(0)
@@ -139,27 +154,11 @@ def test_without_permission() -> None:
             (("bid", "small.toml", "--write", "new.toml"), "new.toml"),
         ):
             done = subprocess.run(
-                [
-                    "setpriv",
-                    "--reuid",
-                    "65534",
-                    "--regid",
-                    "65534",
-                    "--clear-groups",
-                    sys.executable,
-                    "-m",
-                    "wattline",
-                    *arguments,
-                ],
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+                [*nobody, "-m", "wattline", *arguments], cwd=folder, capture_output=True, text=True, env=plain
             )
-            if "wattline: " not in done.stderr:
-                pytest.skip("another user cannot read this installation")
             lines = [line for line in done.stderr.splitlines() if "no writable cache" not in line]
             assert (done.returncode, len(lines)) == (2, 1), done.stderr
+            assert lines[0].startswith("wattline: ")
             assert said in lines[0]
 
 

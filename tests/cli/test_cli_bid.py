@@ -9,7 +9,7 @@ import pytest
 from calling import Call
 from rich.cells import cell_len
 
-from wattline.bidding.laws import GaussianLaw
+from wattline.bidding.hours.laws import GaussianLaw
 from wattline.scenario import read_scenario
 from wattline.units import HOUR_S
 
@@ -97,7 +97,8 @@ def test_figures_are_kept_beside_the_certificate(wattline: Call, folder: Path) -
     """``--out`` writes a page with errors and service; under weights also their history and delays beside the
     theory.
     """
-    from wattline.bidding import aqa, choose
+    from wattline.bidding import choose
+    from wattline.bidding.searches import aqa
 
     (folder / "sold.toml").write_text(MARKET.replace("slackline", "gps"))
     with pytest.MonkeyPatch.context() as patch:
@@ -140,8 +141,8 @@ def test_weights_and_parameters_are_written_too(folder: Path) -> None:
     """Weights of published and own kinds, and parameters of the policy, read back to the same numbers."""
     import numpy as np
 
-    from wattline.bidding.choice import Choice
-    from wattline.bidding.outcome import Outcome
+    from wattline.bidding.hours.outcome import Outcome
+    from wattline.bidding.searches.choice import Choice
     from wattline.model.regulation import Bid
     from wattline.scenario.setting import build_setting
     from wattline.scenario.write_bid import write_bid
@@ -337,7 +338,8 @@ def test_what_cannot_be_bid_is_one_line(wattline: Call, market: Path, arguments:
 
 def test_every_method_chooses(wattline: Call, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """AQA, QoSG, the grid and the search return a bid within reach; AQA and QoSG show weights that sum to 1."""
-    from wattline.bidding import aqa, choose
+    from wattline.bidding import choose
+    from wattline.bidding.searches import aqa
 
     monkeypatch.setattr(choose, "SEARCH_SEEDS", range(10_000, 10_001))
     monkeypatch.setattr(choose, "PROOF_SEEDS", range(20_000, 20_002))
@@ -352,7 +354,7 @@ def test_every_method_chooses(wattline: Call, folder: Path, monkeypatch: pytest.
 
 
 def _coarse(trial: object, mode: str) -> object:
-    from wattline.bidding.grid import grid_bid
+    from wattline.bidding.searches.grid import grid_bid
 
     return grid_bid(trial, mode=mode, step=0.3)  # type: ignore[arg-type]
 

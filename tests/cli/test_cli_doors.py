@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 from calling import Call
+
+import wattline.systems as wattline_systems
+from wattline.systems.work import Work
 
 
 @pytest.fixture
@@ -17,15 +19,17 @@ def systems(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
     """A stand-in for the published systems; returns the calls it got."""
     calls: list[tuple[Path, bool]] = []
 
-    def reproduce(_name: str, out: Path, say: Callable[[str], None], *, quick: bool) -> SimpleNamespace:
+    def reproduce(_name: str, out: Path, work: Work, *, quick: bool) -> SimpleNamespace:
         calls.append((out, quick))
-        say("drawing figure 1")
+        work.say("drawing figure 1")
         return SimpleNamespace(table="figure 1 agrees", path=out / "report.html", to_dict=lambda: {"claims": []})
 
     module = ModuleType("wattline.systems")
+    module.__path__ = wattline_systems.__path__  # what lies in the room is found there
     module.known = lambda: ["paper"]  # type: ignore[attr-defined]
     module.ALL = "all"  # type: ignore[attr-defined]
     module.runs_engine = lambda _name: True  # type: ignore[attr-defined]
+    module.keeps_pieces = lambda _name: True  # type: ignore[attr-defined]
     module.reproduce = reproduce  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "wattline.systems", module)
     return calls

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -207,3 +209,17 @@ def test_readings_that_no_server_has_are_one_line(wattline: Call, folder: Path, 
     assert answer.code == 2, answer.err
     assert answer.err.count("\n") == 1
     assert "r.csv" in answer.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("words", [("policies",), ("policies", "--json"), ("sweep", "--help")])
+def test_a_full_standard_output_is_named(words: tuple[str, ...]) -> None:
+    """What cannot be written is said with where it should have gone, in one line."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "wattline", *words], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "wattline: standard output: cannot be written (No space left on device)\n",
+    )

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -42,6 +43,21 @@ def test_two_runs_into_one_folder(folder: Path, wattline: Call) -> None:
             assert answer.err.count("\n") == 1
     assert not lock_of(Path("here")).exists()
     assert wattline("run", "small.toml", "--out", "here", *NO_REPORT).code == 0
+
+
+def test_a_folder_that_is_read_only_is_kept(folder: Path, wattline: Call) -> None:
+    """A journal that was made read-only is refused before anything is simulated; nothing is left beside it."""
+    assert wattline("run", "small.toml", "--out", "kept/it", *NO_REPORT).code == 0
+    there = Path("kept/it")
+    there.chmod(0o555)
+    try:
+        answer = wattline("run", "small.toml", "--out", "kept/it", *NO_REPORT)
+        assert (answer.code, answer.err.count("\n")) == (2, 1)
+        assert "kept/it: is read-only, so it is not overwritten; chmod u+w allows it" in answer.err
+        assert [path.name for path in Path("kept").iterdir()] == ["it"]
+    finally:
+        there.chmod(0o755)
+    assert wattline("run", "small.toml", "--out", "kept/it", *NO_REPORT).code == 0
 
 
 WAITS = """\
@@ -239,3 +255,17 @@ def test_a_comparison_that_was_cut_off_is_called_that(folder: Path, wattline: Ca
     shutil.rmtree(folder / "both" / "runs")
     (folder / "both" / "runs").mkdir()
     assert "(0 of its runs are done); compare again with wattline compare\n" in wattline("report", "both").err
+
+
+def test_a_full_disk_leaves_no_piece_of_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock that could only be begun is taken away again."""
+
+    def begun(path: Path, *_: object, **__: object) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", begun)
+        with pytest.raises(TraceError, match=r"cannot be locked \(No space left on device\)"), held(tmp_path / "out"):
+            pass
+    assert list(tmp_path.iterdir()) == []

@@ -107,7 +107,9 @@ def test_ctrl_c_keeps_the_runs_of_a_comparison_that_are_done(folder: Path) -> No
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert err.splitlines()[-1] == "wattline: interrupted; 1 of 2 runs are in out/small-comparison"
+    assert err.splitlines()[-1] == (
+        "wattline: interrupted; 1 of 2 runs are in out/small-comparison, and --resume goes on with the others"
+    )
     assert json.loads(out)["comparison"]["labels"] == ["fcfs"]
 
 

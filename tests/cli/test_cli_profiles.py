@@ -172,3 +172,26 @@ def test_a_spoilt_file_is_refused(wattline: Call, files: Path, spoilt: dict[str,
         assert answer.err.startswith("wattline: bad.parquet: ")
         assert said in answer.err
     assert not (files / "x.parquet").exists()
+
+
+OWN = """
+import wattline as wl
+
+@wl.policy("profile")
+def mine(s, job, param, memory):
+    if 0 <= job < s.status.size:
+        s.profile_w[job] = 200.0
+    return 0
+"""
+
+
+@pytest.mark.parametrize("key", ["save", "load"])
+def test_a_policy_of_ones_own_keeps_no_profiles(wattline: Call, files: Path, key: str) -> None:
+    """What a user's policy has learned cannot be kept: said before the run, not left out in silence."""
+    (files / "mine.py").write_text(OWN)
+    flags = ("--set", "policy.profile=mine.py:mine", "--set", f"profiles.{key}=t.parquet")
+    answer = wattline("run", "small.toml", *flags, "--no-report")
+    assert answer.code == 2
+    assert f"[profiles] {key}: the profile policy 'mine' keeps nothing that could be saved" in answer.err
+    assert "t-test, t-test-per-job, quantile, pooled do" in answer.err
+    assert wattline("run", "small.toml", *flags[:2], "--no-report", "--out", "without").code == 0

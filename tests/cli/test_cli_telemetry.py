@@ -136,7 +136,7 @@ MISTAKES = {
     ),
     "bad step": (
         ["join", "p.csv", "--jobs", "out/run", "--out", "x.parquet", "--step", "0 s"],
-        "--step: must be from 1e-06 to 3.2e+09 s, got 0 s",
+        "--step: must be from 0.000001 to 3,200,000,000 s, got 0 s",
     ),
     "tiny step": (
         ["join", "p.csv", "--jobs", "out/run", "--out", "x.parquet", "--step", "1e-6 s"],
@@ -144,7 +144,10 @@ MISTAKES = {
     ),
     "bad hold": (["check", "p.csv", "--hold", "0.5"], "--hold 0.5: a sample holds at least one period"),
     "bad unit of time": (["check", "p.csv", "--patience", "5 lightyears"], "--patience: unknown unit 'lightyears'"),
-    "bad maximum": (["check", "p.csv", "--max", "-5 W"], "--max: must be from 1e-06 to 1e+12 W, got -5 W"),
+    "bad maximum": (
+        ["check", "p.csv", "--max", "-5 W"],
+        "--max: must be from 0.000001 to 1,000,000,000,000 W, got -5 W",
+    ),
     "bad epoch": (
         ["join", "p.csv", "--jobs", "out/run", "--out", "x.parquet", "--epoch", "monday"],
         "--epoch: expected a date",

@@ -24,7 +24,7 @@ def test_times_out_of_bounds_are_refused(folder: Path, wattline: Call, flag: str
     }.get(flag, ("check", "p.csv"))
     answer = wattline("telemetry", *command, flag, value)
     assert (answer.code, answer.err.count("\n")) == (2, 1)
-    assert answer.err.startswith(f"wattline: {flag}: must be from 1e-06 to 3.2e+09 s, got ")
+    assert answer.err.startswith(f"wattline: {flag}: must be from 0.000001 to 3,200,000,000 s, got ")
 
 
 @pytest.mark.parametrize(

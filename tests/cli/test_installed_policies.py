@@ -78,6 +78,22 @@ def test_a_package_does_not_replace_a_built_in_policy(site: Path) -> None:
     assert (other.builtin, other.package, other.name) == (False, "queuepack", "fcfs")
 
 
+def test_messages_name_the_policy_of_the_package(wattline: Call, folder: Path, site: Path) -> None:
+    """What is wrong with a package's policy that is called like a built-in one is said of it, not of that."""
+    (folder / "p.toml").write_text(
+        'name = "p"\n[trace]\nfile = "small.swf"\n[policy]\norder = {name = "queuepack:fcfs", depth = 2}\n'
+    )
+    refused = wattline("run", "p.toml", "--out", "p")
+    assert refused.code == 2
+    assert "order policy 'queuepack:fcfs' has no parameter 'depth'" in refused.err
+    (folder / "q.toml").write_text(
+        'name = "q"\n[trace]\nfile = "small.swf"\n[policy]\norder = ["fcfs", "queuepack:fcfs"]\n'
+    )
+    both = wattline("compare", "q.toml", "--out", "q", "--json")
+    assert both.code == 0, both.err
+    assert list(json.loads(both.out)["journals"]) == ["fcfs", "queuepack:fcfs"]
+
+
 def test_a_policy_of_a_package_can_be_sent_to_another_process(site: Path) -> None:
     """It is pickled by its package and name, so that modules of the package that it imports are found."""
     again = pickle.loads(pickle.dumps(find("order", "widest")))  # noqa: S301  (of our own making)
@@ -170,3 +186,50 @@ def test_a_failure_names_a_world_that_can_be_run_again(folder: Path) -> None:
     assert "busy(seed=7, count=20, machine=5): 20 jobs on 5 nodes), seed 1, order 'mine': " in busy
     with pytest.raises((CheckError, PolicyError), match=r"busy\(seed=7, count=20, machine=5\)"):
         play(find("order", "mine.py"), worlds.busy(seed=7, count=20, machine=5))
+
+
+SELECT = '''\
+import wattline as wl
+
+
+@wl.policy("select", name="one-by-one")
+def one_by_one(s, happened, param, memory):
+    """Start the first in line, as long as it fits."""
+    free, n = s.free[0], 0
+    for job in wl.waiting(s):
+        if s.nodes[job] > free:
+            break
+        n = wl.propose(s, n, job)
+        free -= s.nodes[job]
+    return n
+'''
+
+MARKET = """\
+name = "sold"
+kinds = "W14"
+[trace]
+generator = "kinds"
+duration = "2 h"
+[cluster]
+nodes = 36
+idle = "169 W"
+max = "429 W"
+[policy]
+select = "slackline"
+cap = "match-target"
+[regulation]
+mean = "8.5 kW"
+reserve = "1.5 kW"
+"""
+
+
+def test_the_baseline_of_a_market_may_be_of_a_package(wattline: Call, folder: Path, site: Path) -> None:
+    """``[regulation] baseline`` takes a select policy of a package, by its name or with the package's."""
+    install(site, "otherpack", "o = otherpack.mine", mine=SELECT)
+    (folder / "sold.toml").write_text(MARKET)
+    for name in ("one-by-one", "otherpack:one-by-one"):
+        found = wattline("compare", "sold.toml", "--set", f"regulation.baseline={name}", "--out", "o", "--json")
+        assert found.code == 0, found.err
+        assert len(json.loads(found.out)["comparison"]["labels"]) == 2
+    wrong = wattline("compare", "sold.toml", "--set", "regulation.baseline=queuepack:widest")
+    assert (wrong.code, "unknown select policy 'queuepack:widest'" in wrong.err) == (2, True)

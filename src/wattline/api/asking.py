@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from wattline.api.plain import as_plain, require_names
-from wattline.errors import InputError
+from wattline.errors import InputError, shorten
 
 if TYPE_CHECKING:
     from wattline.api.machine import Machine
@@ -73,7 +74,7 @@ def plain_policy(slot: str, given: Policy, objects: dict[tuple[str, str], Mechan
 
 def in_python(name: str, value: Any) -> str:
     """Return an argument as it was typed in a program."""
-    return f"{name}={getattr(value, 'name', value)!r}"
+    return f"{name}={shorten(getattr(value, 'name', value), 200)}"
 
 
 def ask(
@@ -126,8 +127,9 @@ def ask(
         keys.typed["configurations", 0, key] = words(f"configurations.{key}", value)
     said = {path: typed for path, typed in keys.typed.items() if path not in unsaid}
     for dotted, value in as_plain(settings or {}).items():
+        was = copy.deepcopy(keys.data)
         path = set_key(keys.data, dotted, value, dotted)
-        twice = next((typed for one, typed in said.items() if one[: len(path)] == path), None)
+        twice = next((typed for one, typed in said.items() if _meet(one, path, was)), None)
         if twice is not None:
             raise InputError(f"settings: {in_python(dotted, value)} says again what {twice} says; leave one out")
         _refuse_unread(trace, path, in_python(dotted, value))
@@ -135,6 +137,18 @@ def ask(
     given = Given(trace.handed if trace.is_read else None, keys.policies)
     told = Source(source, overrides=keys.typed, is_program=words is in_python)
     return document(keys.data, told, given=given)
+
+
+def _meet(said: KeyPath, path: KeyPath, data: Any) -> bool:
+    """Tell whether a path says again what an argument said: all of it, or a part that its value held."""
+    if path[: len(said)] != said:
+        return said[: len(path)] == path
+    for step in path:
+        known: Any = data
+        if not (isinstance(step, int) if isinstance(known, list) else isinstance(known, dict) and step in known):
+            return False
+        data = known[step]
+    return True
 
 
 def _refuse_unread(trace: Trace, path: KeyPath, typed: str) -> None:

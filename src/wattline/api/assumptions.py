@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wattline.units import show_power
+
 if TYPE_CHECKING:
     from wattline.api.listener import Listener
     from wattline.scenario import Study
@@ -38,8 +40,23 @@ def remarks(study: Study) -> list[str]:
 def warnings(study: Study) -> list[str]:
     """Return what was assumed of the power and the clock of a run, and what is not as it should be about its signal."""
     assumed = [study.watts.words] if study.watts.basis == "assumed" and study.watts.words else []
+    assumed += _less_than_idle(study)
     assumed += study.billing.warnings if study.billing is not None else ()
     return assumed + list(study.market.warnings if study.market is not None else ())
+
+
+def _less_than_idle(study: Study) -> list[str]:
+    """Return a line where jobs are said to draw less than an idle node: the power would fall when they start."""
+    import numpy as np
+
+    jobs, idle_w = study.trace.jobs, min(c.idle_w for c in study.cluster.classes)
+    below = np.flatnonzero(jobs.draw_w < idle_w)  # false where it is not known
+    if not below.size:
+        return []
+    least = int(below[np.argmin(jobs.draw_w[below])])
+    told = f"{below.size:,} of {len(jobs):,} jobs are said to draw less than an idle node, {show_power(idle_w)}"
+    what = f"job {jobs.job_id[least]} {show_power(float(jobs.draw_w[least]))} a node"
+    return [f"power: {told} ({what}): power falls when they start; check the log's watts, or idle of [cluster]"]
 
 
 def machine_words(study: Study) -> str:

@@ -8,13 +8,14 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wattline.api.bid_words import verdict_lines
+from wattline.api.bid_words import amount, verdict_lines
 from wattline.errors import InputError
+from wattline.units import in_full
 
 if TYPE_CHECKING:
     from wattline.bidding.certificate import Certificate
-    from wattline.bidding.observed import Observed
-    from wattline.bidding.setting import Setting
+    from wattline.bidding.hours.observed import Observed
+    from wattline.bidding.hours.setting import Setting
     from wattline.report.figures.style import Drawn
     from wattline.report.page import Page
 
@@ -27,7 +28,7 @@ DAYS = 2
 
 def write_page(path: Path, title: str, setting: Setting, found: Certificate, told: Sequence[tuple[str, str]]) -> Path:
     """Write the page of a certificate; ``told`` are names and values that stand in its head."""
-    from wattline.bidding.observed import observe, observe_days
+    from wattline.bidding.hours.observed import observe, observe_days
     from wattline.report.page import Page, facts
 
     choice = found.choice
@@ -57,7 +58,7 @@ def promise_table(found: Certificate) -> str:
     from wattline.report.page import table
     from wattline.report.show import show
 
-    limits = {kind.name: f", Q ≥ {kind.limit:g}" for kind in found.outcome.kinds}
+    limits = {kind.name: f", Q ≥ {in_full(kind.limit)}" for kind in found.outcome.kinds}
     rows = [
         (
             p.about + limits.get(p.about, ""),
@@ -70,7 +71,7 @@ def promise_table(found: Certificate) -> str:
         )
         for p in found.promises
     ]
-    sure = f"{100 * found.confidence:g} %"
+    sure = f"{in_full(100 * found.confidence)} %"
     heads = ("constraint", "allowed", "found", f"long run, {sure}", f"next day, {sure}", "of", "state")
     return table(heads, rows, text=(0,))
 
@@ -92,7 +93,7 @@ def day_table(found: Certificate) -> str:
             show(day.exceed, "share"),
             show(day.hours_beyond, "share"),
             show(day.worst_service, "share"),
-            f"${day.cost:.4g}",
+            amount(day.cost),
             "kept" if day.kept else "BROKEN",
         )
         for day in found.evidence.table

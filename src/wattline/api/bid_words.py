@@ -8,11 +8,13 @@ import math
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from wattline.units import in_full
+
 if TYPE_CHECKING:
     from wattline.bidding.across import Margin
     from wattline.bidding.certificate import Certificate
-    from wattline.bidding.choice import Choice
-    from wattline.bidding.setting import Setting
+    from wattline.bidding.hours.setting import Setting
+    from wattline.bidding.searches.choice import Choice
     from wattline.scenario import Document
 
 WIDTH = 80
@@ -20,7 +22,7 @@ WIDTH = 80
 
 def verdict_lines(setting: Setting, found: Certificate) -> list[str]:
     """Say whether the bid is certified; otherwise what is not kept, by how much, and why as far as that can be told."""
-    from wattline.report.show import printable
+    from wattline.report.show import printable, show
 
     lines = [found.verdict, *([f"  {found.basis}"] if found.certified else [])]
     for doubt in found.evidence.doubts:
@@ -33,7 +35,7 @@ def verdict_lines(setting: Setting, found: Certificate) -> list[str]:
     limits = {kind.name: kind.limit for kind in found.outcome.kinds}
     for promise in (p for p in found.promises if not p.kept):
         rate, name = promise.rate, promise.about
-        what = f"of its jobs reach Q ≥ {limits[name]:g}" if name in limits else "of the time"
+        what = f"of its jobs reach Q ≥ {in_full(limits[name])}" if name in limits else "of the time"
         allowed = f"{promise.limit:.0%} allowed".replace("%", " %")
         lines.append(f"  {promise.state}: {printable(name)}: {percent(rate.share)} {what}, {allowed}")
         if promise.state == "UNSURE" and promise.by_day:
@@ -42,7 +44,7 @@ def verdict_lines(setting: Setting, found: Certificate) -> list[str]:
             lines.append(f"    in the long run it may be {percent(rate.high)}: more hours tell")
     needed_w = setting.idle_total_w + setting.load_w(capped=True)
     if found.choice.bid.mean_w < needed_w:
-        lines.append(f"  the jobs need {needed_w / 1e3:.3g} kW even at their lowest caps: raise the mean power")
+        lines.append(f"  the jobs need {show(needed_w, 'W')} even at their lowest caps: raise the mean power")
     return lines
 
 
@@ -112,39 +114,46 @@ def _parameters(setting: Setting, choice: Choice) -> list[tuple[str, str]]:
     policies = setting.policies
     for m in (policies.select, policies.cap, *((policies.bid,) if "bid" in (choice.params or {}) else ())):
         chosen = (choice.params or {}).get(m.slot) or m.values(policies.params.get(m.slot, {}))
-        named = ", ".join(f"{name} {value:g}" for name, value in zip(m.params, chosen, strict=False))
+        named = ", ".join(f"{name} {in_full(value)}" for name, value in zip(m.params, chosen, strict=False))
         if named:
             rows.append((m.name, named))
     return rows
 
 
+def amount(dollars: float, digits: int = 4) -> str:
+    """Return an amount of money to so many digits, large ones in full."""
+    from wattline.report.show import number
+
+    return f"${number(dollars, digits)}"
+
+
 def money(found: Certificate) -> list[tuple[str, str]]:
     """Return what the bid costs and how well it is kept, as names and texts."""
     from wattline.bidding.evidence import LEFT_OUT
-    from wattline.report.show import show
+    from wattline.report.show import number, show
 
     data = found.to_json()
     cost, drawn, given = data["cost"], data["without_drawn"], data["without_bid"]
     broken, alone = percent(data["hours_beyond_tracking"]), percent(data["unreachable_exceed"])
     days = "" if math.isnan(data["days_beyond_tracking"]) else f"{percent(data['days_beyond_tracking'])} of days and "
     half = 0.5 * (data["cost_high"] - data["cost_low"])
-    spread = f"hours differ by {data['cost_sd']:.2g} (1 sd)"
+    spread = f"hours differ by {number(data['cost_sd'], 2)} (1 sd)"
     told = (
-        f"${cost:.4g} an hour ± {half:.2g} (95 %); {spread}"
+        f"{amount(cost)} an hour ± {number(half, 2)} (95 %); {spread}"
         if math.isfinite(half)
-        else f"${cost:.4g} an hour; {spread}"
+        else f"{amount(cost)} an hour; {spread}"
     )
     rows = [("cost", told)]
     if found.evidence.how == LEFT_OUT:
         own, reserves = found.choice.outcome.cost, [day.reserve_w for day in found.evidence.table]
-        rows = [("cost", f"${own:.4g} an hour for this bid, on all the days"), ("left out", told)]
+        rows = [("cost", f"{amount(own)} an hour for this bid, on all the days"), ("left out", told)]
         rows += [("", f"the bids tested had R = {show(min(reserves), 'W')} to {show(max(reserves), 'W')}")]
     tracking = f"error {percent(data['error'])} of R on average; {days}{broken} of hours break the limit"
     if found.choice.bid.reserve_w == 0:
         tracking = "no error is defined: nothing is offered (R = 0)"
     rows += [
-        ("without it", f"${drawn:.4g} for the power that was drawn: {_less(cost, drawn)}"),
-        ("", f"${given:.4g} for the mean power that was bid: {_less(cost, given)}"),
+        ("without it", f"{amount(drawn)} for the power that was drawn: {_less(cost, drawn)}"),
+        ("", f"{amount(given)} for the mean power that was bid: {_less(cost, given)}"),
         ("tracking", tracking),
         (
             "out of reach",
@@ -164,14 +173,20 @@ def margin(found: Margin | None, choice: Choice) -> list[tuple[str, str]]:
         return []
     if not choice.feasible:
         return [("margin", "none: no bid that was tried is sure of the next day, on these days")]
-    plain = f"${found.plain_cost:.4g} an hour at R = {show(found.plain_reserve_w, 'W')}"
+    plain = f"{amount(found.plain_cost)} an hour at R = {show(found.plain_reserve_w, 'W')}"
     rows = [("margin", f"costs {100 * found.part:+.1f} %: without it {plain}, no day being sure")]
-    saved = [
-        f"{100 * (1 - cost / found.cost):.1f} % with {days} days" for days, cost in found.more if cost < found.cost
-    ]
-    if saved:
+    if saved := _saved(found):
         rows.append(("", f"more days like these would save {', '.join(saved)}"))
     return rows
+
+
+def _saved(found: Margin) -> list[str]:
+    """Return what more days would save, each part once: with the fewest days that save it."""
+    parts: dict[str, list[int]] = {}
+    for days, cost in sorted(found.more):
+        if cost < found.cost:
+            parts.setdefault(f"{100 * (1 - cost / found.cost):.1f} %", []).append(days)
+    return [f"{part} with {days[0]}{' or more' if len(days) > 1 else ''} days" for part, days in parts.items()]
 
 
 def _less(cost: float, without: float) -> str:
@@ -190,12 +205,12 @@ def promises(found: Certificate) -> Any:
 
     table = Table(box=None, pad_edge=False, header_style="bold", width=WIDTH)
     table.add_column("constraint", style="cyan", overflow="fold")
-    for name in ("allowed", "found", f"{100 * found.confidence:g} % interval", "of"):
+    for name in ("allowed", "found", f"{in_full(100 * found.confidence)} % interval", "of"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", width=8, no_wrap=True)
     limits = {kind.name: kind.limit for kind in found.outcome.kinds}
     for i, promise in enumerate(found.promises):
-        about = f"{promise.about}, Q ≥ {limits[promise.about]:g}" if i else "tracking, ε > 30 %"
+        about = f"{promise.about}, Q ≥ {in_full(limits[promise.about])}" if i else "tracking, ε > 30 %"
         about = f"next day: {about}" if promise.by_day else about
         rate = promise.rate
         count = f"{rate.count:,} {'hours' if i == 0 else 'jobs'}"
@@ -227,7 +242,7 @@ def days(found: Certificate) -> Any:
     for name in heads:
         table.add_column(name, justify="right", no_wrap=True)
     for day in rows:
-        plain = [percent(day.plain_exceed), f"${day.plain_cost:.3g}"] if compared else []
+        plain = [percent(day.plain_exceed), amount(day.plain_cost, 3)] if compared else []
         state = Text("kept" if day.kept else "BROKEN", "green" if day.kept else "bold red")
         table.add_row(
             Text(printable(day.name)),
@@ -235,7 +250,7 @@ def days(found: Certificate) -> Any:
             show(day.reserve_w, "W"),
             str(day.hours - day.left_out),
             percent(day.exceed),
-            f"${day.cost:.3g}",
+            amount(day.cost, 3),
             *plain,
             state,
         )

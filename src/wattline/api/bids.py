@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattline.api import bid_words
+from wattline.api.forked import refuse_forked
 from wattline.api.listener import Listener
-from wattline.api.runs import as_text, path_of
+from wattline.api.runs import as_text, folder_at, path_of
 from wattline.api.studies import Study, load, only
 from wattline.errors import InputError, ScenarioError
 
 if TYPE_CHECKING:
     from wattline.bidding.across import Margin
     from wattline.bidding.certificate import Certificate
-    from wattline.bidding.choice import Choice
-    from wattline.bidding.setting import Setting
+    from wattline.bidding.hours.setting import Setting
+    from wattline.bidding.searches.choice import Choice
+    from wattline.journal.kept import Kept
     from wattline.model.regulation import Bid
     from wattline.scenario import Document
 
@@ -86,7 +91,17 @@ class BidResult:
     def write(self, path: Path | str, *, force: bool = False) -> Path:
         """Write the scenario with the bid put in, under its verdict.
 
-        A file that an earlier bid for this scenario made is replaced; any other only with ``force``.
+        Parameters
+        ----------
+        path
+            The file; one that an earlier bid for this scenario made is replaced.
+        force
+            Whether any other file is replaced, too.
+
+        Returns
+        -------
+        Path
+            The file that was written.
         """
         from wattline.scenario.write_bid import refuse_own, write_bid
 
@@ -96,7 +111,18 @@ class BidResult:
         return Path(path)
 
     def save(self, folder: Path | str) -> Path:
-        """Write the certificate, and the page with its figures, into a folder."""
+        """Write the certificate, and the page with its figures, into a folder.
+
+        Parameters
+        ----------
+        folder
+            Where to; what an earlier bid left there is replaced.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
         from wattline.api.bid_page import write_page
 
         target = Path(folder)
@@ -155,6 +181,8 @@ def bid(
     quick: bool = False,
     across: bool = False,
     progress: bool = True,
+    folder: Path | str | None = None,
+    resume: bool = False,
 ) -> BidResult:
     """Choose mean power and reserve to offer as regulation, and test them on other hours.
 
@@ -176,12 +204,17 @@ def bid(
         Whether every recorded day is left out in turn, also where there are many, and tried without the margin too.
     progress
         Whether to show a bar.
+    folder
+        Where simulated hours and days are kept until the bid is found (default: nowhere).
+    resume
+        Whether to go on with a search that was cut off in this folder: what was simulated is not simulated again.
 
     Returns
     -------
     BidResult
         The bid, its certificate, and its verdict in words.
     """
+    refuse_forked()
     asked = study if isinstance(study, Study) else load(path_of("bid", study))
     if reach is not None:
         asked = asked.set({"regulation.reach": reach})
@@ -189,10 +222,31 @@ def bid(
         raise InputError(f"bid: hours is a whole number from 2 to {MOST_HOURS:,}, got {hours!r}")
     if not isinstance(confidence, float) or not LEAST_SURE <= confidence <= MOST_SURE:
         raise InputError(f"bid: confidence is a number from {LEAST_SURE:g} to {MOST_SURE:g}, got {confidence!r}")
+    if resume and folder is None:
+        raise InputError("bid: resume needs the folder of the search that was cut off")
     listener = Listener(progress=progress)
-    return find_bid(
-        asked.document, listener, method=method, hours=hours, confidence=confidence, quick=quick, across=across
-    )
+    target = None if folder is None else folder_at(folder)
+    how: dict[str, Any] = {"method": method, "hours": hours, "confidence": confidence, "quick": quick, "across": across}
+    with keeping(asked.document, target, resume=resume) as kept:
+        return find_bid(asked.document, listener, **how, kept=kept)
+
+
+@contextmanager
+def keeping(document: Document, folder: Path | None, *, resume: bool) -> Iterator[Kept | None]:
+    """Yield where simulated hours and days of a bid are kept until it is found (None: nowhere)."""
+    from wattline.journal.kept import open_kept
+    from wattline.scenario.inputs import identity
+
+    if folder is None:
+        yield None
+        return
+    kept = open_kept(folder, identity(document), resume=resume, result=CERTIFICATE)
+    try:
+        yield kept
+    except BaseException:
+        kept.leave()
+        raise
+    kept.forget()
 
 
 MOST_HOURS = 100_000
@@ -211,8 +265,9 @@ def find_bid(
     confidence: float = 0.95,
     quick: bool = False,
     across: bool = False,
+    kept: Kept | None = None,
 ) -> BidResult:
-    """Choose a bid for a scenario with one choice of policies, and test it."""
+    """Choose a bid for a scenario with one choice of policies, and test it; ``kept`` holds what was simulated."""
     from wattline.scenario.setting import build_setting
 
     document = only(document, "pick one: policy.{slot}=…").document
@@ -223,41 +278,78 @@ def find_bid(
         raise document.source.error(("regulation", "signal"), told)
     listener.notes((n.action, n.reason, n.count, n.example) for n in setting.notes)
     listener.warm_up(setting.policies.slots(), nodes_change=False)
+    if kept is not None and kept.words:
+        listener.say(kept.words)
     try:
         if setting.records:
-            return _on_records(document, setting, how, listener, confidence, quick=quick, across=across)
-        return _on_hours(document, setting, how, listener, confidence, hours)
+            return _on_records(document, setting, how, listener, confidence, kept, quick=quick, across=across)
+        return _on_hours(document, setting, how, listener, confidence, kept, hours)
     except ScenarioError:
         raise
     except InputError as problem:
         raise ScenarioError(f"{document.source.where(('bid', 'method'))}: {problem}") from None
 
 
+KEEPING = ", and keeping what is done"
+
+
+class _Stages:
+    """Hours of a search and of the test after it, as one progress."""
+
+    def __init__(self, report: Callable[[int, int], None], tested: int) -> None:
+        self.report, self.tested = report, tested
+        self.searched, self.done = 0, 0
+        self._counting = threading.Lock()
+
+    def search(self, done: int, total: int) -> None:
+        """Hear how far the search is."""
+        self.searched = done
+        self.report(done, total + self.tested)
+
+    def test(self) -> None:
+        """Hear that one more hour of the test is done."""
+        with self._counting:
+            self.done += 1
+            self.report(self.searched + self.done, self.searched + self.tested)
+
+
 def _on_hours(
-    document: Document, setting: Setting, method: str, listener: Listener, confidence: float, hours: int | None
+    document: Document,
+    setting: Setting,
+    method: str,
+    listener: Listener,
+    confidence: float,
+    kept: Kept | None,
+    hours: int | None,
 ) -> BidResult:
     """Choose a bid on drawn hours, and test it on others."""
     from wattline.bidding.certificate import certify
     from wattline.bidding.choose import choose
 
-    given = _given(document, setting, method, listener)
-    with listener.progress("bids tried", keeping="") as progress:
-        choice = choose(setting, method, mode=bid_words.mode(document), given=given, progress=progress)
     seeds = range(hours or document.spec.bid.hours)
-    listener.say(f"testing on {len(seeds)} fresh hours ...")
-    return BidResult(document, setting, certify(setting, choice, seeds, confidence))
+    given = _given(document, setting, method, listener, f"testing on {len(seeds)} fresh hours ...")
+    with listener.progress("hours", keeping=KEEPING if kept else "") as progress:
+        stages = _Stages(progress, len(seeds))
+        choice = choose(setting, method, mode=bid_words.mode(document), given=given, progress=stages.search, kept=kept)
+        certificate = certify(setting, choice, seeds, confidence, kept=kept, progress=stages.test)
+    return BidResult(document, setting, certificate)
 
 
 def _on_records(
-    document: Document, setting: Setting, method: str, listener: Listener, confidence: float, **more: bool
+    document: Document,
+    setting: Setting,
+    method: str,
+    listener: Listener,
+    confidence: float,
+    kept: Kept | None,
+    **more: bool,
 ) -> BidResult:
     """Choose a bid on recorded days, and test it on those that its search has not seen."""
     from wattline.bidding.choose import choose_on_records
 
-    given = _given(document, setting, method, listener)
     count = len(setting.records)
-    listener.say(f"on {count} recorded day{'s' if count > 1 else ''} ...")
-    with listener.progress("bids tried", keeping="") as progress:
+    given = _given(document, setting, method, listener, f"on {count} recorded day{'s' if count > 1 else ''} ...")
+    with listener.progress("days", keeping=KEEPING if kept else "") as progress:
         certificate, margin = choose_on_records(
             setting,
             setting.records,
@@ -267,26 +359,28 @@ def _on_records(
             confidence=confidence,
             **more,
             progress=progress,
+            kept=kept,
         )
     return BidResult(document, setting, certificate, margin)
 
 
-def _given(document: Document, setting: Setting, method: str, listener: Listener) -> Bid | None:
+def _given(document: Document, setting: Setting, method: str, listener: Listener, where: str) -> Bid | None:
     """Return the bid that the scenario gives, if there is one; it must be one that the machine can keep."""
     from wattline.bidding.budget import is_budget
     from wattline.model.regulation import Bid
 
     market = document.spec.regulation
     if is_budget(setting):
-        listener.say("choosing a day's budget ..." if method != "given" else "testing a day's budget ...")
+        listener.say(f"{'choosing' if method != 'given' else 'testing'} a day's budget, {where}")
         bid = setting.policies.params["bid"]
         return Bid(bid["mean_w"], bid["reserve_w"]) if method == "given" else None
     given = (
         Bid(market.mean, market.reserve) if market and market.mean is not None and market.reserve is not None else None
     )
     if method != "given":
-        listener.say(f"choosing a bid by {method} ...")
+        listener.say(f"choosing a bid by {method}, {where}")
         return given
+    listener.say(where)
     if market is None or given is None:
         raise document.source.error(("regulation",), "there is no bid to test: give mean and reserve")
     from wattline.scenario.sections.regulation.regulation import check_reach, reach_values

@@ -79,8 +79,11 @@ class Comparison:
     def write(self, path: Path | str, *, title: str = "Comparison") -> Path:
         """Write the page of the comparison."""
         from wattline.report.pages.comparison import write_comparison
+        from wattline.scenario.key_units import in_one_way
 
-        return write_comparison(self.runs, Path(path), title=title, comparison=self.found, loaders=self.loaders)
+        return write_comparison(
+            self.runs, Path(path), title=title, comparison=self.found, loaders=self.loaders, written=in_one_way
+        )
 
     def __rich__(self) -> Any:
         from wattline.report.tables.summary import comparison_table

@@ -8,6 +8,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -193,8 +194,6 @@ def _free_nodes(planned: Planned, done: LetGo) -> None:
 
 def _give_back(planned: Planned, done: LetGo) -> None:
     """Let stopped jobs go on, and waiting ones be the resource manager's own again."""
-    from contextlib import closing
-
     from wattline.live.controller.managers import give_back, open_manager
 
     with closing(open_manager(planned.spec.manager, planned.base, make_clock(planned.spec), act=False)) as manager:

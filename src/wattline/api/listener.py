@@ -21,7 +21,7 @@ from typing import Any
 
 from wattline.errors import WattlineWarning
 
-PROGRESS_AFTER_S, LINE_EVERY_S = 2.0, 10.0
+PROGRESS_AFTER_S = 2.0
 
 Note = tuple[str, str, int, str]
 """What was done to jobs, why, to how many, and to which for example."""
@@ -87,41 +87,103 @@ def in_notebook() -> bool:
 
 
 class Meter:
-    """A bar on a terminal, a line now and then elsewhere; nothing at all for what takes less than two seconds."""
+    """A bar with the time left for the whole on a terminal, a line at the start and at the end elsewhere; nothing at
+    all for what takes less than two seconds.
+    """
 
     def __init__(self, what: str, *, shown: bool) -> None:
         self.what, self.shown = what, shown
-        self.began = self.last = 0.0  # the first report starts the clock: what comes before it is no progress
+        self.pace = Pace()
         self.bar: Any = None
         self.task: Any = None
+        self.last: tuple[float, float] | None = None
+        """What a file was told of last: done and total."""
 
-    def update(self, done: int, total: int) -> None:
+    def update(self, done: float, total: float) -> None:
         """Show how much is done."""
         now = time.monotonic()
-        if not self.began:
-            self.began = self.last = now
-        if not self.shown or now - self.began < PROGRESS_AFTER_S:
+        self.pace.note(now, done, total)
+        if not self.shown or now - self.pace.began < PROGRESS_AFTER_S:
             return
         if sys.stderr.isatty() or in_notebook():
             self._draw(done, total)
-        elif now - self.last >= LINE_EVERY_S:
-            self.last = now
-            sys.stderr.write(f"{self.what}: {done:,} of {total:,} ({100 * done // max(total, 1)} %)\n")
+        else:
+            if self.last is None:
+                sys.stderr.write(f"{self.what}: {done:,.0f} of {total:,.0f} are done ...\n")
+            self.last = done, total
 
-    def _draw(self, done: int, total: int) -> None:
+    def _draw(self, done: float, total: float) -> None:
         if self.bar is None:
             from rich.console import Console
-            from rich.progress import Progress
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-            self.bar = Progress(console=Console(stderr=not in_notebook()), transient=True)
-            self.task = self.bar.add_task(self.what, total=total)
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TextColumn("{task.fields[left]}"),
+            )
+            self.bar = Progress(*columns, console=Console(stderr=not in_notebook()), transient=True)
+            self.task = self.bar.add_task(self.what, total=total, left="")
             self.bar.start()
-        self.bar.update(self.task, completed=done, total=total)
+        self.bar.update(self.task, completed=done, total=total, left=self.pace.words)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Take the bar away, or tell a file how far it came."""
         if self.bar is not None:
             self.bar.stop()
+        if self.last is not None:
+            done, total = self.last
+            took = _time(time.monotonic() - self.pace.began)
+            sys.stderr.write(f"{self.what}: {done:,.0f} of {total:,.0f} are done, after {took}\n")
+
+
+class Pace:
+    """How fast the whole goes, by the second half of the time so far: what was there at the start, or is taken from
+    what was kept, tells nothing of the rest.
+    """
+
+    def __init__(self) -> None:
+        self.began = 0.0  # the first report starts the clock: what comes before it is no progress
+        self.total = 0.0
+        self._seen: list[tuple[float, float]] = []
+
+    def note(self, now: float, done: float, total: float) -> None:
+        """Hear how much is done at a time, in seconds."""
+        if not self._seen:
+            self.began = now
+        self.total = total
+        if not self._seen or done > self._seen[-1][1]:
+            self._seen.append((now, done))
+        if len(self._seen) > MOST_SEEN:
+            self._seen = [self._seen[0], *self._seen[1:-1:2], self._seen[-1]]
+
+    def left_s(self) -> float | None:
+        """Return the seconds left for the whole, counted from the last that was done; None where nobody knows."""
+        if len(self._seen) < 2:
+            return None
+        now, done = self._seen[-1]
+        middle = self.began + 0.5 * (now - self.began)
+        since, before = next(one for one in reversed(self._seen[:-1]) if one[0] <= middle)
+        return (self.total - done) * (now - since) / (done - before)
+
+    @property
+    def words(self) -> str:
+        """The time left for the whole, in words."""
+        left_s = self.left_s()
+        if left_s is None:
+            return ""
+        return f"{_time(max(left_s - (time.monotonic() - self._seen[-1][0]), 1.0))} left"
+
+
+MOST_SEEN = 200
+"""Reports that are remembered."""
+
+
+def _time(seconds: float) -> str:
+    from wattline.report.show import show
+
+    return str(show(float(round(seconds)), "s"))
 
 
 @contextmanager

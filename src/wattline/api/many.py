@@ -1,21 +1,18 @@
-"""Many runs side by side: which there are, and carrying them out in threads."""
+"""Many runs: which there are, one of them carried out, and what is kept of them."""
 
 from __future__ import annotations
 
-import os
+import hashlib
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from wattline.api.listener import Listener, Note
+from wattline.api.listener import Note
 from wattline.errors import ScenarioError
-from wattline.files import in_this_folder
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor, Future
-
     from wattline.model.mechanism import Mechanism
     from wattline.report.count.metrics import Summary
     from wattline.scenario import Document, TraceCache, Variant
@@ -86,95 +83,15 @@ def mechanisms(tasks: Sequence[Task]) -> list[Mechanism]:
 
     documents = {id(task.variant): task.variant.document for task in tasks}.values()
     found = [m for document in documents for m in (*build_policies(document).slots(), baseline_select(document)) if m]
-    return list({(m.slot, m.name): m for m in found}.values())
+    return list({(m.slot, m.called): m for m in found}.values())
 
 
-def carry_out_all(
-    tasks: Sequence[Task],
-    listener: Listener,
-    *,
-    threads: int | None = None,
-    folders: Sequence[Path] | None = None,
-    partly: bool = False,
-) -> list[Done]:
-    """Run all tasks side by side, and keep their journals where folders are given.
-
-    Compiled code releases the interpreter, so threads do; policies of files that are plain Python take processes.
-    Ctrl-C ends all; ``partly``: return those that are done by then.
-    """
-    from concurrent.futures import FIRST_EXCEPTION, wait
-
-    import wattline.sim.engine  # noqa: F401  (compiled or loaded here, once, before the threads need it)
-
-    if not tasks:
-        return []
-    clusters = [task.variant.document.spec.cluster for task in tasks]
-    needed = mechanisms(tasks)
-    listener.warm_up(needed, nodes_change=any(cluster.nodes_change for cluster in clusters))
-    places: list[Path | None] = [None] * len(tasks) if folders is None else [folder.absolute() for folder in folders]
-    stop = threading.Event()
-    workers = threads or os.cpu_count() or 1
-    objects = any(task.variant.document.given.policies for task in tasks)  # which other processes do not know
-    plain = workers > 1 and not objects and any(not one.compiled for one in needed)
-    with listener.progress("runs") as progress, in_this_folder(), _pool(workers, plain=plain) as pool:
-        if plain:
-            futures = [pool.submit(run_elsewhere, task, places[i]) for i, task in enumerate(tasks)]
-        else:
-            traces = {task.seed: _cache() for task in tasks}
-            futures = [pool.submit(run_task, task, traces[task.seed], stop, places[i]) for i, task in enumerate(tasks)]
-        try:
-            while (n := sum(_succeeded(future) for future in futures)) < len(futures):
-                progress(n, len(futures))
-                wait(futures, timeout=0.2, return_when=FIRST_EXCEPTION)
-        except BaseException as problem:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            if not partly or not isinstance(problem, KeyboardInterrupt):
-                raise
-    ended = [(task, future.result()) for task, future in zip(tasks, futures, strict=True) if not future.cancelled()]
-    return [replace(done, task=task) for task, done in ended if done.stopped != "interrupted"]
-
-
-def _pool(workers: int, *, plain: bool) -> Executor:
-    """Return who runs tasks side by side: threads, or processes where the interpreter is what they would share."""
-    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-    from multiprocessing import get_context
-
-    if not plain:
-        return ThreadPoolExecutor(workers)
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=leave_signals)
-
-
-def leave_signals() -> None:
-    """Leave Ctrl-C to the process that began this one."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _cache() -> TraceCache:
-    from wattline.scenario import TraceCache
-
-    return TraceCache()
-
-
-_TRACES: dict[int, TraceCache] = {}
-"""Workloads of a process that runs tasks for another one, by seed."""
-
-
-def run_elsewhere(task: Task, folder: Path | None) -> Done:
-    """Carry one run out in a process of its own."""
-    traces = _TRACES.setdefault(task.seed, _cache())
-    return run_task(task, traces, threading.Event(), folder)
-
-
-def _succeeded(future: Future[Done]) -> bool:
-    """Tell whether a run is done; if it failed, raise why."""
-    return future.done() and future.result() is not None
+class EndedError(Exception):
+    """A run was told to end before it was done."""
 
 
 def run_task(task: Task, traces: TraceCache, stop: threading.Event, folder: Path | None) -> Done:
-    """Carry one run out; keep its journal where a folder is given."""
+    """Carry one run out; keep its journal where a folder is given. ``EndedError``: it was told to end."""
     from wattline.api.assumptions import remarks, warnings
     from wattline.api.runs import Run
     from wattline.scenario import wire
@@ -184,7 +101,11 @@ def run_task(task: Task, traces: TraceCache, stop: threading.Event, folder: Path
             raise KeyboardInterrupt
 
     study = wire(task.variant, seed=task.seed, traces=traces)
+    if stop.is_set():
+        raise EndedError
     result = study.simulate(progress)
+    if result.stopped == "interrupted":
+        raise EndedError  # nobody asks for a part of it, and to write and count it may take long
     if folder is not None:
         study.write(result, folder)
     notes = tuple((n.action, n.reason, n.count, n.example) for n in study.notes) + result.notes
@@ -192,29 +113,77 @@ def run_task(task: Task, traces: TraceCache, stop: threading.Event, folder: Path
     return Done(task, summary, notes, result.stopped, tuple(remarks(study)), (*warnings(study), *summary.doubts))
 
 
-def kept_run(task: Task, folder: Path) -> Done | None:
-    """Return a run whose journal lies in a folder, whole and of the same scenario and seed; else None."""
-    from wattline.api.assumptions import remarks, warnings
-    from wattline.api.runs import Run
+class KeptRuns:
+    """Runs of a comparison as they are done, in its folder, so that it can go on: numbers here, journals beside.
+
+    Parameters
+    ----------
+    folder
+        Folder of the comparison.
+    tasks, places
+        All its runs, and where their journals lie.
+    resume
+        Whether to go on with what is there.
+    result
+        The file that a comparison which is over leaves.
+    """
+
+    def __init__(
+        self, folder: Path, tasks: Sequence[Task], places: Sequence[Path], *, resume: bool, result: str
+    ) -> None:
+        from wattline.journal.kept import open_kept
+
+        self._keys = {task: str(i) for i, task in enumerate(tasks)}
+        self._kept = open_kept(folder, _about(tasks), resume=resume, result=result)
+        self.there = {
+            task: Done(task, *self._kept.get(key))
+            for (task, key), place in zip(self._keys.items(), places, strict=True)
+            if key in self._kept and _is_whole(place, task.seed)
+        }
+        """Runs that were done before, and whose journals are there."""
+        told = f"going on; {len(self.there):,} of {len(tasks):,} runs are done" if self.there else ""
+        lost = f"{self._kept.damaged:,} damaged results are made again" if self._kept.damaged else ""
+        self.words = f"{folder}: {', '.join(filter(None, (told, lost)))}" if told or lost else ""
+
+    def put(self, done: Done) -> None:
+        """Keep the numbers of a run, whose journal is written."""
+        self._kept.put(self._keys[done.task], (done.summary, done.notes, done.stopped, done.remarks, done.warnings))
+
+    def leave(self, *, over: bool) -> None:
+        """Let go: where the comparison is over, nothing has to be kept."""
+        if over:
+            self._kept.forget()
+        else:
+            self._kept.leave()
+
+
+def _about(tasks: Sequence[Task]) -> dict[str, Any]:
+    """Return what a comparison is, as plain data: it goes on only where this is the same."""
+    from wattline.scenario.inputs import identity
+
+    documents = {id(task.variant.document): task.variant.document for task in tasks}.values()
+    known = [identity(document) for document in documents]
+    return {
+        "scenarios": sorted({one["name"] for one in known}),
+        "scenario": _sha256(one["scenario"] for one in known),
+        "files": _sha256(one["files"] for one in known),
+        "runs": _sha256(f"{task.label} {task.seed}" for task in tasks),
+    }
+
+
+def _sha256(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def _is_whole(folder: Path, seed: int) -> bool:
+    """Tell whether a folder holds the journal of a run to its end, with this seed."""
     from wattline.errors import WattlineError
-    from wattline.journal.journal import is_journal
-    from wattline.scenario import wire
+    from wattline.journal.journal import is_journal, open_journal
 
     if not is_journal(folder):
-        return None
-    study = wire(task.variant, seed=task.seed)
+        return False
     try:
-        run = Run(folder=folder)
-        told = run.journal.manifest
-        same = (told["scenario_sha256"], told["seed"], told.get("trace", {}).get("sha256", study.trace_sha256)) == (
-            study.scenario_sha256,
-            task.seed,
-            study.trace_sha256,
-        )
-        if not same or told["stopped"] == "interrupted":
-            return None
-        summary = run.summary
-    except (WattlineError, KeyError):  # it was cut off while it was written
-        return None
-    notes = tuple((n.action, n.reason, n.count, n.example) for n in (*run.notes,))
-    return Done(task, summary, notes, str(told["stopped"]), tuple(remarks(study)), (*warnings(study), *summary.doubts))
+        told = open_journal(folder).manifest
+    except WattlineError:
+        return False
+    return told.get("seed") == seed and told.get("stopped") != "interrupted"

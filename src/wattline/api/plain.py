@@ -7,9 +7,14 @@ from typing import Any
 
 from wattline.errors import InputError
 
+MOST_BITS = 1000
+"""Whole numbers with more are no floats either."""
+
 
 def as_plain(value: Any) -> Any:
     """Return a value as a scenario can hold it: numbers and arrays of numpy as Python has them."""
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        raise InputError(f"a number of {value.bit_length():,} bits is no number of a scenario")
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):  # without loading numpy for those who use none
         return value.tolist()
     if isinstance(value, Mapping):

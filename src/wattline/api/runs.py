@@ -148,8 +148,17 @@ class Run:
     def plot(self, what: str = "power") -> Any:
         """Return a figure of the report as a plotly figure.
 
-        ``what``: power, load, gantt, waits, slowdowns, waits by size, sizes, run times, energies, rates, regulation,
-        tracking errors, service, accounts, learning or profile errors.
+        Parameters
+        ----------
+        what
+            Which figure: power, load, gantt, waits, slowdowns, waits by size, sizes, run times, energies, rates,
+            regulation, tracking errors, service, accounts, learning or profile errors. One that the run has nothing for
+            is refused.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            The figure, with the units of the report on its axes.
         """
         from wattline.report.figures.gallery import GALLERY
 
@@ -166,7 +175,18 @@ class Run:
         return figure.update_layout(title={"text": drawn.title}, margin={"t": (margin.t or 0) + 40})
 
     def report(self, path: Path | str) -> Path:
-        """Write the page of the run: one HTML file with everything in it."""
+        """Write the page of the run: one HTML file with everything in it.
+
+        Parameters
+        ----------
+        path
+            The HTML file.
+
+        Returns
+        -------
+        Path
+            The file that was written.
+        """
         from wattline.report.pages.run import report_page
 
         target = path_of("report", path)
@@ -175,7 +195,17 @@ class Run:
     def write(self, folder: Path | str, *, force: bool = False) -> Path:
         """Write the journal into a folder, as ``wattline run`` does.
 
-        A journal of the same name that is there is replaced; one of another name only with ``force``.
+        Parameters
+        ----------
+        folder
+            Where to; a journal of a run of the same name that is there is replaced.
+        force
+            Whether a journal of another name is replaced, too.
+
+        Returns
+        -------
+        Path
+            The folder.
         """
         from wattline.journal.folder_lock import held
         from wattline.journal.journal import BASELINE, is_journal, read_manifest, write_journal
@@ -242,8 +272,18 @@ def as_text(renderable: Any, width: int = 80) -> str:
 
 
 def read_run(folder: Path | str) -> Run:
-    """Open the journal that a run left; that of a run that was cut off is made first, up to the last simulated hour
-    that was kept.
+    """Open the journal that a run left.
+
+    Parameters
+    ----------
+    folder
+        Folder of the journal. That of a run that was cut off is made first, up to the last simulated hour that was
+        kept.
+
+    Returns
+    -------
+    Run
+        Jobs, timeline, summary and figures, as ``wl.simulate`` gives them.
     """
     from wattline.scenario.built.cut_off import make_readable
 

@@ -41,7 +41,8 @@ def simulate(
     Parameters
     ----------
     trace
-        Jobs (a path is read), or a study that ``wl.load`` read, which says everything else too.
+        Jobs (a path is read), or a study that ``wl.load`` read, which says everything else too: of the other arguments,
+        only ``progress`` may be given beside it.
     machine
         The cluster (default: as the log says).
     order, select, place, cap, learn, profile, bid
@@ -68,18 +69,6 @@ def simulate(
     Run
         Jobs, timeline, summary and figures of the run; ``write`` leaves its journal.
     """
-    if isinstance(trace, Study):
-        if machine is not None:
-            raise InputError("simulate: a study has a machine already; change it with study.set({'cluster.nodes': …})")
-        return trace.simulate(progress=progress)
-    if not isinstance(trace, (Trace, str, Path)):
-        raise InputError(
-            f"simulate: expected a trace, a study or the path of a log, got {type(trace).__name__}; wl.from_frame "
-            "makes a trace of a frame"
-        )
-    if machine is not None and not isinstance(machine, Machine):
-        raise InputError(f"simulate: machine is a wl.Machine, got {type(machine).__name__}")
-    jobs = trace if isinstance(trace, Trace) else log_at(trace)
     policies = {
         "order": order,
         "select": select,
@@ -89,6 +78,18 @@ def simulate(
         "profile": profile,
         "bid": bid,
     }
+    if isinstance(trace, Study):
+        others = {"limit": limit, "ties": ties, "kill": kill or None, "settings": settings, "seed": seed, "name": name}
+        _refuse_beside_study(machine, policies | others)
+        return trace.simulate(progress=progress)
+    if not isinstance(trace, (Trace, str, Path)):
+        raise InputError(
+            f"simulate: expected a trace, a study or the path of a log, got {type(trace).__name__}; wl.from_frame "
+            "makes a trace of a frame"
+        )
+    if machine is not None and not isinstance(machine, Machine):
+        raise InputError(f"simulate: machine is a wl.Machine, got {type(machine).__name__}")
+    jobs = trace if isinstance(trace, Trace) else log_at(trace)
     for slot, given in policies.items():
         if isinstance(given, (list, tuple)):
             raise InputError(f"{slot}: one run takes one policy, got {len(given)}; wl.load(…).vary takes lists")
@@ -107,3 +108,15 @@ def simulate(
         unsaid=unsaid,
     )
     return Study(asked).simulate(progress=progress)
+
+
+def _refuse_beside_study(machine: Machine | None, given: Mapping[str, Any]) -> None:
+    """Refuse what a study says itself: it would be left out of the run in silence."""
+    if machine is not None:
+        raise InputError("simulate: a study has a machine already; change it with study.set({'cluster.nodes': …})")
+    named = [name for name, value in given.items() if value is not None]
+    if named:
+        raise InputError(
+            f"simulate: a study says all of its run, got {', '.join(named)} beside it; change it with study.set, as in "
+            "study.set({'policy.select': …, 'seed': …})"
+        )

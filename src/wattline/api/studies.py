@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattline.api.asking import in_python, plain_policy
+from wattline.api.forked import refuse_forked
 from wattline.api.listener import Listener
 from wattline.api.plain import as_plain, require_names
 from wattline.api.running import carry_out, prepare
@@ -45,7 +46,19 @@ class Study:
         return copy.deepcopy(self.document.data)
 
     def set(self, keys: Mapping[str, Any]) -> Study:
-        """Return the study with other values of some keys: ``{"cluster.nodes": 64, "policy.select": mine}``."""
+        """Return the study with other values of some keys; the study itself stays as it is.
+
+        Parameters
+        ----------
+        keys
+            Values by the dotted names of keys: ``{"cluster.nodes": 64, "policy.select": mine}``. Quantities are texts
+            with their unit (``"28 kW"``) or numbers in SI units.
+
+        Returns
+        -------
+        Study
+            The other study, checked as a scenario is.
+        """
         if not isinstance(keys, Mapping):
             raise InputError(f"set: expected a mapping of keys to values, got {type(keys).__name__}")
         require_names("set", keys)
@@ -70,7 +83,18 @@ class Study:
         return Study(document(data, told, base=before.base, given=given))
 
     def at(self, setting: Mapping[str, Any]) -> Study:
-        """Return the study at one setting of a sweep: a key replaces what excludes it, and ``"off"`` takes it away."""
+        """Return the study at one setting of a sweep.
+
+        Parameters
+        ----------
+        setting
+            Values by the dotted names of keys. A key replaces what excludes it, and ``"off"`` takes it away.
+
+        Returns
+        -------
+        Study
+            The study without its sweep, checked as a scenario is.
+        """
         from wattline.scenario.sections.sweep import make_room
 
         data = copy.deepcopy(self.document.data)
@@ -95,6 +119,7 @@ class Study:
             Runs of each combination, each with a seed of its own (default: as the scenario says, or 1).
         """
         from wattline.api.sweeps.sweep import Sweep
+        from wattline.scenario.key_units import si_value
         from wattline.scenario.sections.sweep import Varied, vary
 
         if keys is not None and not isinstance(keys, Mapping):
@@ -103,7 +128,11 @@ class Study:
         own = self.document.spec.sweep or Varied()
         groups = [group for group in own.zipped if not set(group) & set(keys or {})]
         varied = vary(
-            {**own.keys, **(keys or {})}, [*groups, *zipped], own.seeds if seeds is None else seeds, words="vary: "
+            {**own.keys, **(keys or {})},
+            [*groups, *zipped],
+            own.seeds if seeds is None else seeds,
+            words="vary: ",
+            read=si_value,
         )
         return Sweep(self, varied)
 
@@ -112,7 +141,21 @@ class Study:
         return self.vary().run()
 
     def simulate(self, *, progress: bool = True, listener: Listener | None = None) -> Run:
-        """Simulate it once and return the run; a ``listener`` hears what happens meanwhile."""
+        """Simulate it once and return the run.
+
+        Parameters
+        ----------
+        progress
+            Whether to show a bar when it takes longer than two seconds.
+        listener
+            What hears notes and progress meanwhile (default: one that shows them).
+
+        Returns
+        -------
+        Run
+            Jobs, timeline, summary and figures of the run.
+        """
+        refuse_forked()
         listener = listener or Listener(progress=progress)
         wired = self.wire()
         parts = [wired] if wired.baseline is None else [wired, wired.baseline]

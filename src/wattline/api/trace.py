@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wattline.api.forked import refuse_forked
 from wattline.errors import InputError, cut
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class Trace:
 
     def _table(self) -> Table:
         if None not in self._read:
+            refuse_forked()
             from wattline.scenario.sections.trace import file_sha256
 
             self._read[None] = self._from_file(None)
@@ -216,9 +218,10 @@ def from_frame(
     """
     import polars as pl
 
-    from wattline.formats.jobs import with_twins
+    from wattline.formats.jobs import apart
     from wattline.reading.began import MOST_EPOCH_S
 
+    refuse_forked()
     if epoch_unix_s is not None and not (isinstance(epoch_unix_s, (int, float)) and abs(epoch_unix_s) < MOST_EPOCH_S):
         raise InputError(f"from_frame: epoch_unix_s is seconds since 1970, got {epoch_unix_s!r}")
     table = _polars(frame)
@@ -240,7 +243,7 @@ def from_frame(
         raise InputError(
             f"from_frame: a column is of a type that no number or name comes from: {cut(types, 200)}"
         ) from None
-    return Trace(section, name=name, table=with_twins(found), sha256=digest)
+    return Trace(section, name=name, table=apart(found, name, strict=strict), sha256=digest)
 
 
 def _jobs_of(frame: pl.DataFrame, name: str, section: Mapping[str, Any], *, strict: bool, **epoch: float) -> Table:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import importlib
 import os
 import re
+import signal
 import sys
 import types
 import warnings
@@ -16,6 +18,9 @@ from typing import Any
 from wattline.cli.complaints import BAD_INPUT, BROKEN_PIPE, FAILED, INTERRUPTED, complain, said, show_warning
 from wattline.errors import InputError, RunError, WattlineError, cut, shorten
 from wattline.memory import require_room
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Why a file cannot be written although it is open."""
 
 MOST = 2**53
 """The largest whole number that any flag takes: larger ones are not all numbers that a float can have."""
@@ -59,7 +64,9 @@ def main() -> None:
         simulates = sys.argv[1] in COMMANDS
     code = call(sys.argv[1:])
     gc.freeze()
-    if _left_behind():  # compiled code that nobody can stop: do not take its memory from under it
+    stopped = code in (INTERRUPTED, 128 + signal.SIGTERM)
+    # Compiled code that nobody can stop, or runs that are not waited for: do not take their memory from under them.
+    if _left_behind() or (simulates and stopped):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -94,6 +101,8 @@ def call(arguments: list[str]) -> int:
     except OSError as problem:
         if os.environ.get("WATTLINE_DEBUG"):
             raise
+        if problem.filename is None and problem.errno in NO_ROOM and _is_full(sys.stdout):
+            return complain(f"standard output: cannot be written ({problem.strerror or problem})", BAD_INPUT)
         where = f"{shorten(str(problem.filename))}: " if problem.filename is not None else ""
         return complain(f"{where}{problem.strerror or problem}", BAD_INPUT)
     except MemoryError:
@@ -131,6 +140,19 @@ def _left_behind() -> str:
     """Return what was said of a user's policy that did not come back (nothing: an empty text)."""
     watched = sys.modules.get("wattline.wiring.watched")
     return next(reversed(getattr(watched, "left_behind", [])), "")
+
+
+def _is_full(stream: Any) -> bool:
+    """Tell whether nothing can be written to a stream, as where its disk is full: an end of a line is tried."""
+    try:
+        stream.flush()
+        os.write(stream.fileno(), b"\n")
+    except ValueError:  # it is closed, or no file
+        return False
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # what it holds is let go
+        return True
+    return False
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -6,18 +6,23 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wattline.api.bid_words import days
 from wattline.api.bids import CERTIFICATE, LEAST_SURE, MOST_HOURS, MOST_SURE, PAGE
 from wattline.api.studies import only
+from wattline.cli.complaints import complain
 from wattline.cli.folders import Force, check_writable, refuse_other, refuse_own_scenario
 from wattline.cli.paths import refuse_log, refuse_two
 from wattline.cli.runs import Sets, pick_one
 from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.errors import ScenarioError
 from wattline.files import in_this_folder
+
+if TYPE_CHECKING:
+    from wattline.api.bids import BidResult
 
 NOT_CERTIFIED = 3
 """Exit code of a bid that was chosen and tested, but is not certified."""
@@ -64,6 +69,12 @@ def bid(
         Path | None, typer.Option("--out", metavar="DIR", help=f"Folder for {CERTIFICATE} and {PAGE} (default: none).")
     ] = None,
     *,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with a search that was cut off in --out: what is simulated is not simulated again."
+        ),
+    ] = False,
     across: Annotated[
         bool, typer.Option("--across-records", help="Leave every recorded day out in turn, and show each.")
     ] = False,
@@ -83,6 +94,10 @@ def bid(
     3 if not: a promise is BROKEN or UNSURE, or one recorded day alone tells
     nothing of others. --write and --out write in both cases.
 
+    With --out, every simulated hour and day is kept until the bid is found: a
+    command that was stopped, killed, or whose machine went down goes on with
+    --resume and the same flags, and finds the same bid.
+
     For example:
 
       wattline bid examples/aqa-w4.toml
@@ -91,7 +106,7 @@ def bid(
 
       wattline bid days.toml --across-records
     """
-    from wattline.api.bids import find_bid
+    from wattline.api.bids import find_bid, keeping
     from wattline.journal.folder_lock import held
     from wattline.scenario import read_scenario
 
@@ -101,6 +116,8 @@ def bid(
     document = only(document, f"pick one with {pick_one(document)}").document
     if write is not None:
         refuse_own_scenario(write, document, force=force)
+    if resume and out is None:
+        raise ScenarioError("--resume goes on in a folder: give the --out of the search that was cut off")
     if out is not None:
         for name in (CERTIFICATE, PAGE):
             refuse_two(("--out", out / name), ("--write", write))
@@ -108,10 +125,25 @@ def bid(
         refuse_other(out, CERTIFICATE, document.spec.name, force=force)
         check_writable(out)
     chosen = method.value if method else None
-    with in_this_folder():
-        found = find_bid(
-            document, terminal, method=chosen, hours=hours, confidence=confidence, quick=quick, across=across
-        )
+    how: dict[str, Any] = {"method": chosen, "hours": hours, "confidence": confidence, "quick": quick, "across": across}
+    with keeping(document, out, resume=resume) as kept:
+        try:
+            with in_this_folder():
+                found = find_bid(document, terminal, **how, kept=kept)
+        except KeyboardInterrupt:
+            if kept is None:
+                raise
+            told = f"interrupted; what was simulated is in {out}, and --resume goes on with the rest"
+            raise typer.Exit(complain(told, terminal.interrupted)) from None
+        _show(found, out, write, terminal, across=across, force=force)
+    if not found.certified:
+        raise typer.Exit(NOT_CERTIFIED)
+
+
+def _show(
+    found: BidResult, out: Path | None, write: Path | None, terminal: Terminal, *, across: bool, force: bool
+) -> None:
+    """Print and write what was found."""
     if write is not None:
         found.write(write, force=force)
     if terminal.for_people:
@@ -126,5 +158,3 @@ def bid(
     if write is not None:
         terminal.line(f"\nscenario with this bid: {write}  (try: wattline run {write})")
     terminal.data(found.to_dict())
-    if not found.certified:
-        raise typer.Exit(NOT_CERTIFIED)

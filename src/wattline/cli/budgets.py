@@ -11,6 +11,7 @@ from wattline.cli.paths import refuse_log
 from wattline.cli.runs import Sets
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
+from wattline.units import show_duration
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,7 +23,7 @@ SHOWN = 24
 
 
 def budget(
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario file with [[budget]] tables.")],
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario file with tables of budgets.")],
     sets: Sets = None,
     *,
     as_json: Json = False,
@@ -71,7 +72,6 @@ def _table(tree: BudgetTree, system: str) -> Table:
 
     from wattline.policies.budget import grants_at
     from wattline.report.show import compact, printable
-    from wattline.units import show_duration
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("from", no_wrap=True)

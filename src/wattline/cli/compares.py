@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wattline.api.listener import Note
-from wattline.api.many import MOST_RUNS, Done, Task, carry_out_all, kept_run, plan_runs
+from wattline.api.many import MOST_RUNS, Done, KeptRuns, Task, plan_runs
+from wattline.api.side_by_side import carry_out_all
 from wattline.cli.complaints import complain
 from wattline.cli.folders import RESULT, Force, refuse_other_comparison
 from wattline.cli.paths import refuse_log
 from wattline.cli.runs import Sets, what_is_in
-from wattline.cli.sweeps import Vary, Zipped
+from wattline.cli.sweeps import On, Vary, Zipped
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
 from wattline.files import read_regular
@@ -47,6 +48,7 @@ def compare(
     zipped: Zipped = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs a label, with the scenario's seed and the next ones.")] = 1,
     threads: Annotated[int, typer.Option(min=1, max=1024, help="Runs at the same time.")] = os.cpu_count() or 1,
+    on: On = None,
     out: Out = None,
     *,
     resume: Annotated[
@@ -77,23 +79,34 @@ def compare(
 
     terminal = Terminal(as_json, quiet)
     if any(is_journal(path) for path in scenarios):
-        compare_journals(scenarios, [*(sets or ()), *(vary or ()), *(zipped or ())], seeds, out, terminal, force=force)
+        flags = [*(sets or ()), *(vary or ()), *(zipped or ()), *([on] if on else ())]
+        compare_journals(scenarios, flags, seeds, out, terminal, force=force)
         return
     documents, tasks, folder = plan(scenarios, sets or (), seeds, out, vary or (), zipped or ())
     with held(folder):
         refuse_other_comparison(folder, {document.spec.name for document in documents}, force=force)
-        folders = [folder / "runs" / _file_name(task.label) / f"seed-{task.seed}" for task in tasks]
-        kept = dict(zip(tasks, folders, strict=True)) if resume else {}
-        there = {task: found for task, place in kept.items() if (found := kept_run(task, place)) is not None}
-        if there:
-            terminal.say(f"{folder}: going on; {len(there):,} of {len(tasks):,} runs are done")
-        left = [(task, place) for task, place in zip(tasks, folders, strict=True) if task not in there]
-        made = carry_out_all(
-            [task for task, _ in left], terminal, threads=threads, folders=[place for _, place in left], partly=True
-        )
-        by_task = there | {one.task: one for one in made}
-        done = [by_task[task] for task in tasks if task in by_task]
-        show(done, dict(zip(tasks, folders, strict=True)), folder, terminal)
+        planned = {task: folder / "runs" / _file_name(task.label) / f"seed-{task.seed}" for task in tasks}
+        kept = KeptRuns(folder, tasks, list(planned.values()), resume=resume, result=RESULT)
+        if kept.words:
+            terminal.say(kept.words)
+        over = False
+        try:
+            left = {task: place for task, place in planned.items() if task not in kept.there}
+            made = carry_out_all(
+                list(left),
+                terminal,
+                threads=threads,
+                folders=list(left.values()),
+                partly=True,
+                note=kept.put,
+                on=on,
+            )
+            by_task = kept.there | {one.task: one for one in made}
+            done = [by_task[task] for task in tasks if task in by_task]
+            show(done, planned, folder, terminal)
+            over = True
+        finally:
+            kept.leave(over=over)
 
 
 def compare_journals(
@@ -109,7 +122,9 @@ def compare_journals(
     if stranger is not None:
         raise ScenarioError(f"{stranger}: is no folder of a journal, the others are; run it first, then compare")
     if flags or seeds > 1:
-        raise ScenarioError("--set, --vary, --zipped and --seeds change scenarios; journals are compared as they are")
+        raise ScenarioError(
+            "--set, --vary, --zipped, --seeds and --on are for scenarios; journals are compared as they are"
+        )
     if len(paths) == 1:
         raise ScenarioError(f"{paths[0]}: nothing to compare: give several journals")
     runs = [read_run(path) for path in paths]
@@ -246,9 +261,8 @@ def show(done: Sequence[Done], planned: Mapping[Task, Path], folder: Path, termi
         result | {"journals": {label: [str(folder / path) for path in some] for label, some in within.items()}}
     )
     if len(done) < len(planned):
-        raise typer.Exit(
-            complain(f"interrupted; {len(done)} of {len(planned)} runs are in {folder}", terminal.interrupted)
-        )
+        told = f"interrupted; {len(done)} of {len(planned)} runs are in {folder}, and --resume goes on with the others"
+        raise typer.Exit(complain(told, terminal.interrupted))
 
 
 def _journals(
@@ -321,7 +335,10 @@ def _all_the_same(summaries: Sequence[Summary]) -> bool:
 
 
 def _check_folder(folder: Path) -> None:
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / RESULT).exists() and not (folder / "runs").is_dir():
+    from wattline.journal.kept import KEPT
+
+    ours = any((folder / name).exists() for name in (RESULT, KEPT, "runs"))
+    if folder.is_dir() and any(folder.iterdir()) and not ours:
         raise ScenarioError(
             f"{folder}: holds {what_is_in(folder)}, so no comparison is written there; give another --out"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ import typer
 from wattline.api.bids import CERTIFICATE
 from wattline.errors import ScenarioError, shorten
 from wattline.files import read_regular, refuse_journal_file
+from wattline.version import __version__
 
 if TYPE_CHECKING:
     from wattline.cli.terminal import Terminal
@@ -60,7 +62,9 @@ def refuse_other_comparison(folder: Path, names: Iterable[str], *, force: bool) 
 
     if force:
         return
-    told = _read(folder / RESULT)
+    from wattline.journal.kept import KEPT
+
+    told = _read(folder / RESULT) or _read_line(folder / KEPT)
     there = told.get("scenarios")
     if not isinstance(there, list):  # stopped before it was shown, or of an earlier Wattline: its journals know
         journals = [_read(path) for path in sorted(folder.glob(f"runs/*/*/{MANIFEST}"))]
@@ -72,11 +76,10 @@ def refuse_other_comparison(folder: Path, names: Iterable[str], *, force: bool) 
 
 def refuse_other_sweep(folder: Path, name: str, *, force: bool, resume: bool) -> None:
     """Refuse a folder that holds anything but a sweep of the same scenario."""
-    from wattline.api.sweeps.sweep import ABOUT, ROWS
+    from wattline.api.sweeps.sweep import ABOUT
+    from wattline.journal.kept import KEPT
 
-    told = _read(folder / ABOUT)
-    if not told and (folder / ROWS).exists():
-        told = _read_line(folder / ROWS)
+    told = _read(folder / ABOUT) or _read_line(folder / KEPT)
     if isinstance(told.get("name"), str):
         if not force and not resume:
             _refuse_other(folder, "a sweep", [told["name"]], [name], None)
@@ -90,6 +93,7 @@ def refuse_other_sweep(folder: Path, name: str, *, force: bool, resume: bool) ->
 def refuse_other(folder: Path, kind: str, name: str, *, force: bool) -> None:
     """Refuse to overwrite a certificate or a reproduction (``kind``) of something else."""
     from wattline.journal.journal import is_journal
+    from wattline.journal.kept import KEPT
 
     what = {CERTIFICATE: "a certificate", REPRODUCTION: "a reproduction"}[kind]
     told = _read(folder / kind)
@@ -97,6 +101,9 @@ def refuse_other(folder: Path, kind: str, name: str, *, force: bool) -> None:
         return
     if isinstance(told.get("name"), str):
         _refuse_other(folder, what, [told["name"]], [name], told.get("created"))
+    begun = _read_line(folder / KEPT)
+    if isinstance(begun.get("name"), str):
+        _refuse_other(folder, f"{what}, cut off,", [begun["name"]], [name], None)
     if kind == REPRODUCTION and (is_journal(folder) or (folder / RESULT).exists()):
         held = "a journal" if is_journal(folder) else "a comparison"
         raise ScenarioError(f"{folder}: holds {held}; --force writes {what} over its pages, or give another --out")
@@ -104,10 +111,6 @@ def refuse_other(folder: Path, kind: str, name: str, *, force: bool) -> None:
 
 def keep_reproduction(folder: Path, name: str, data: dict[str, Any]) -> None:
     """Write what a reproduction found beside its page, by which the folder is known from then on."""
-    from datetime import UTC, datetime
-
-    from wattline.version import __version__
-
     created = datetime.now(UTC).isoformat(timespec="seconds")
     told = {"name": name, "created": created, "wattline": __version__, **data}
     text = json.dumps(told, ensure_ascii=False, allow_nan=False, default=str, indent=1)

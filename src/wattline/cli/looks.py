@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wattline.cli.complaints import BAD_INPUT, complain
+from wattline.cli.complaints import BAD_INPUT, INTERRUPTED, complain
 from wattline.cli.folders import REPRODUCTION, RESULT, Force, check_writable, keep_reproduction, refuse_other
 from wattline.cli.paths import refuse_two, say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError, did_you_mean
 from wattline.files import refuse_journal_file
+from wattline.units import in_full
 
 if TYPE_CHECKING:
     from wattline.journal.journal import Journal
+    from wattline.journal.kept import Kept
     from wattline.model.mechanism import Mechanism
 
 
@@ -203,6 +205,9 @@ def reproduce(
     ] = None,
     *,
     quick: Annotated[bool, typer.Option("--quick", help="A smaller version, in seconds.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with one that was cut off: pieces that are done are not done again.")
+    ] = False,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -212,6 +217,10 @@ def reproduce(
     The folder gets a page and reproduction.json: every statement, its
     verdict (held, not held, untestable), the reason, and all numbers. With
     "all" every system is run, and one page and one file hold all statements.
+
+    Pieces of the study (workloads, hours, seeds) are kept as they are done: a
+    command that was stopped, killed, or whose machine went down goes on with
+    --resume and the same flags, and finds the same.
 
     For example:
 
@@ -231,29 +240,77 @@ def reproduce(
         return
     if name not in (*known, systems.ALL):
         raise ScenarioError(f"unknown reproduction {name!r}{did_you_mean(name, (*known, systems.ALL))}")
+    if resume and name != systems.ALL and not systems.keeps_pieces(name):
+        raise ScenarioError(f"{name}: it takes seconds and keeps no pieces to go on with; give it without --resume")
     folder = out or Path("out") / name
     with held(folder):
         refuse_other(folder, REPRODUCTION, name, force=force)
         check_writable(folder)
         if name == systems.ALL or systems.runs_engine(name):
             terminal.warm_up()
-        result = _reproduced(name, folder, terminal, quick=quick)
-        data = result.to_dict()
-        keep_reproduction(folder, name, data)
+        stores = Stores(name, folder, terminal, quick=quick, resume=resume)
+        try:
+            result = _reproduced(name, folder, stores, terminal, quick=quick)
+            data = result.to_dict()
+            keep_reproduction(folder, name, data)
+        except BaseException as problem:
+            stores.leave()
+            if isinstance(problem, KeyboardInterrupt) and stores.opened:
+                told = f"interrupted; pieces that are done are kept in {folder}, and --resume goes on with the others"
+                raise typer.Exit(complain(told, INTERRUPTED)) from None
+            raise
+        stores.forget()
     terminal.show(result.table)
     terminal.line(f"\nreport   {result.path}\ndata     {folder / REPRODUCTION}")
     terminal.data({"name": name, "report": str(result.path), **data})
 
 
-def _reproduced(name: str, folder: Path, terminal: Terminal, *, quick: bool) -> Any:
-    from wattline.systems import ALL, reproduce
+class Stores:
+    """Where the pieces of one system, or of all, are kept until the reproduction is over."""
 
-    if name == ALL:
-        from wattline.systems.together import reproduce_all
+    def __init__(self, name: str, folder: Path, terminal: Terminal, *, quick: bool, resume: bool) -> None:
+        from wattline.journal.kept import KEPT
+        from wattline.systems.at_hand import data_identity
 
-        return reproduce_all(folder, terminal.say, quick=quick)
+        self.folder, self.terminal, self.resume = folder, terminal, resume
+        self.about = {"name": name, "quick": quick, "data": data_identity()}
+        self.opened: list[Kept] = []
+        if resume and (folder / REPRODUCTION).exists() and not any(folder.glob(f"**/{KEPT}")):
+            raise ScenarioError(f"{folder}: this reproduction is over, nothing is left to resume")
 
-    return reproduce(name, folder, terminal.say, quick=quick)
+    def open(self, system: str) -> Kept:
+        """Open the place for a system, in its folder; say what is there."""
+        from wattline.journal.kept import KEPT, Kept
+
+        within = self.folder if system == self.about["name"] else self.folder / system
+        kept = Kept(within / KEPT, {**self.about, "system": system}, resume=self.resume)
+        self.opened.append(kept)
+        if kept.words:
+            self.terminal.say(kept.words)
+        return kept
+
+    def leave(self) -> None:
+        """Close all: the reproduction is not over."""
+        for kept in self.opened:
+            kept.leave()
+
+    def forget(self) -> None:
+        """Remove all: it is over."""
+        for kept in self.opened:
+            kept.forget()
+
+
+def _reproduced(name: str, folder: Path, stores: Stores, terminal: Terminal, *, quick: bool) -> Any:
+    from wattline.systems import ALL, keeps_pieces, reproduce
+    from wattline.systems.work import Work
+
+    with terminal.meter("pieces") as progress:
+        if name == ALL:
+            from wattline.systems.together import reproduce_all
+
+            return reproduce_all(folder, terminal.say, quick=quick, progress=progress, kept=stores.open)
+        kept = stores.open(name) if keeps_pieces(name) else None
+        return reproduce(name, folder, Work(terminal.say, progress, kept), quick=quick)
 
 
 def check_policy(
@@ -342,7 +399,7 @@ def _policy_table(rows: list[Mechanism]) -> Any:
     for m in rows:
         text = Text(m.summary)
         for key, param in m.params.items():
-            default = "required" if param.default is None else f"default {param.default:g}"
+            default = "required" if param.default is None else f"default {in_full(param.default)}"
             text.append(
                 f"\n{key}: {param.meaning} ({default})" if param.meaning else f"\n{key} ({default})", style="dim"
             )

@@ -227,6 +227,7 @@ def show_summary(run: Run, terminal: Terminal) -> None:
 
 def check_folder(folder: Path) -> None:
     """Refuse a folder that cannot take a journal before anything is simulated."""
+    from wattline.files import is_read_only
     from wattline.journal.journal import BASELINE, is_journal, tidy
     from wattline.journal.unfinished import is_unfinished, refuse_running
 
@@ -242,6 +243,10 @@ def check_folder(folder: Path) -> None:
         raise ScenarioError(f"{folder}: is a file, not a folder; give another one with --out")
     if folder.is_dir() and any(folder.iterdir()) and not is_journal(folder) and not is_unfinished(folder):
         raise ScenarioError(f"{folder}: holds {what_is_in(folder)}, so it is not overwritten; give another --out")
+    if is_read_only(folder):
+        raise ScenarioError(
+            f"{folder}: is read-only, so it is not overwritten; chmod u+w allows it, or give another --out"
+        )
     parent = folder.resolve().parent
     while not parent.exists():
         parent = parent.parent

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.units import duration_s
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,7 +48,6 @@ def signal(
       wattline signal regd-2020-07-16.csv regd-2020-07-17.csv
     """
     from wattline.formats.series.records import read_records
-    from wattline.units import duration_s
 
     terminal = Terminal(as_json, quiet)
     found = read_records(files, column=column, step_s=None if step is None else duration_s(step))

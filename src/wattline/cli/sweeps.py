@@ -41,6 +41,16 @@ Zipped = Annotated[
 ]
 
 
+On = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHERE",
+        help="Where runs are made: threads, processes, dask://HOST:PORT or slurm (default: threads, or processes "
+        "where a policy is plain Python).",
+    ),
+]
+
+
 class Kept(StrEnum):
     """What a sweep leaves of each run."""
 
@@ -60,14 +70,7 @@ def sweep(
         Kept, typer.Option(help="What is kept of each run: its journal and its row of the table, or the row alone.")
     ] = Kept.JOURNALS,
     threads: Annotated[int, typer.Option(min=1, max=1024, help="Runs at the same time.")] = os.cpu_count() or 1,
-    on: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHERE",
-            help="Where runs are made: threads, processes, dask://HOST:PORT or slurm (default: threads, or processes "
-            "where a policy is plain Python).",
-        ),
-    ] = None,
+    on: On = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Folder for all (default: out/, the name and -sweep).")
     ] = None,
@@ -146,18 +149,22 @@ def asked_for(study: Study, vary: Sequence[str], zipped: Sequence[str], seeds: i
 
 def show(asked: Sweep, frame: pl.DataFrame, folder: Path, terminal: Terminal) -> None:
     """Write the page, print what was found; an interrupted sweep ends with its exit code."""
+    if frame.height == 0:
+        raise typer.Exit(complain("interrupted before the first run was done", terminal.interrupted))
     from wattline.api.sweeps.sweep import TABLE
     from wattline.report.count.response import respond
     from wattline.report.pages.sweep import sentence, write_sweep
 
-    if frame.height == 0:
-        raise typer.Exit(complain("interrupted before the first run was done", terminal.interrupted))
     for line in asked.remarks:
         terminal.tell(line)
     for line in asked.warnings:
         terminal.loud(line)
-    page = write_sweep(frame, asked.keys, folder / PAGE, title=asked.study.name, scenario=asked.study.document.text)
-    found = respond(frame, list(asked.keys))
+    from wattline.scenario.key_units import unit_of
+
+    units = {key: unit_of(key) for key in asked.keys}
+    text = asked.study.document.text
+    page = write_sweep(frame, asked.keys, folder / PAGE, title=asked.study.name, scenario=text, units=units)
+    found = respond(frame, list(asked.keys), units)
     if terminal.for_people:
         from wattline.report.tables.response import response_table
 

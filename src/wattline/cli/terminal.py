@@ -115,6 +115,15 @@ class Terminal(Listener):
             finally:
                 meter.close()
 
+    @contextmanager
+    def meter(self, what: str) -> Iterator[Callable[[float, float], None]]:
+        """Yield a callback (done, total) that shows a bar; Ctrl-C interrupts at once, for all that is done is kept."""
+        meter = Meter(what, shown=not self.quiet)
+        try:
+            yield meter.update
+        finally:
+            meter.close()
+
 
 def _console() -> Any:
     from rich.console import Console

@@ -20,6 +20,32 @@ PAGE = "whatif.html"
 NAMED = 3
 """Losers and gainers that the terminal names."""
 
+FLAGS = {
+    "limit": "--limit",
+    "sleep": "--sleep",
+    "nodes": "--nodes",
+    "policy": "--policy",
+    "growth": "--growth",
+    "price": "--price",
+    "sleep_power": "--sleep-power",
+    "wake": "--wake",
+}
+"""Flags of the questions, by the names of their arguments."""
+
+GROUND = {
+    "idle": "--idle-power",
+    "max": "--max-power",
+    "nodes": "--machine",
+    "select": "--select",
+    "seed": "--seed",
+    "zone": "--zone",
+    "format": "--format",
+    "cores_per_node": "--cores-per-node",
+    "jobs": "--jobs",
+    "columns": "--column",
+}
+"""Flags of the log as it is, by what they set."""
+
 
 def whatif(
     trace: TraceFile,
@@ -80,47 +106,35 @@ def whatif(
 
       wattline whatif log.swf --growth 1.3 --policy easy,conservative --sleep 10min
     """
-    from wattline.api.asked.whatif import whatif as answer
+    from wattline.api.asked.questions import read_questions
+    from wattline.api.asked.whatif import answer
     from wattline.api.machine import Machine
     from wattline.api.trace import log_at
 
     refuse_scenario(trace)
     terminal = Terminal(as_json, quiet)
+    given: dict[str, Any] = {"limit": limit, "sleep": sleep, "nodes": nodes, "policy": policy, "growth": growth}
+    given["price"] = price
+    if all(value is None for value in given.values()):
+        raise ScenarioError(f"ask something: {', '.join(FLAGS[name] for name in given)}")
+    asked = read_questions(
+        **given, sleep_power=sleep_power, wake=wake, words=lambda name, value: f"{FLAGS[name]} {value}"
+    )
     if out is not None:
         _check_out(out, force=force)
     if write is not None and write.exists() and not force:
         raise ScenarioError(f"{write}: is there already; --force overwrites it, or give another --write")
-    log = log_at(
-        trace, format=trace_format, cores_per_node=cores_per_node, jobs=jobs, zone=zone, columns=columns_of(column)
-    )
-    flags = {
-        "idle": "--idle-power",
-        "max": "--max-power",
-        "nodes": "--machine",
-        "select": "--select",
-        "seed": "--seed",
-        "zone": "--zone",
-        "format": "--format",
-        "cores_per_node": "--cores-per-node",
-        "jobs": "--jobs",
-        "columns": "--column",
-    }
     found = answer(
-        log,
+        asked,
+        log_at(
+            trace, format=trace_format, cores_per_node=cores_per_node, jobs=jobs, zone=zone, columns=columns_of(column)
+        ),
         Machine(machine_nodes, idle=idle_power, max=max_power),
-        limit=limit,
-        sleep=sleep,
-        nodes=nodes,
-        policy=policy,
-        growth=growth,
-        price=price,
-        sleep_power=sleep_power,
-        wake=wake,
         select=select,
         seed=seed,
         causes=not no_cause,
         listener=terminal,
-        words=lambda name, value: f"{flags[name]} {value}" if name in flags else str(value),
+        words=lambda name, value: f"{GROUND[name]} {value}" if name in GROUND else str(value),
     )
     for line in found.warnings:
         terminal.loud(line)
@@ -161,7 +175,9 @@ def _show(found: WhatIf, terminal: Terminal) -> None:
     rows = felt_rows(last.felt, NAMED)
     if rows:
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for i, name in enumerate(("who feels it most", "jobs", "wait before", "wait after", "change")):
+        if len(found.answers) > 1:
+            terminal.show("", f"Who feels it most, of {last.short}:")
+        for i, name in enumerate(("who feels it most", "jobs", "wait as it is", "wait with it", "change")):
             table.add_column(name, justify="left" if i == 0 else "right")
         for row in rows:
             table.add_row(*row)

@@ -35,6 +35,7 @@ class Cause:
 
     words: str
     part: float
+    pronoun: str = "it"
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,9 @@ def waits(run: Run) -> pl.DataFrame:
     return run.jobs.filter(pl.col("wait_s").is_not_null())
 
 
-def mean_wait_s(run: Run, but: set[Any] | None = None) -> float:
-    """Return the mean wait of a run's jobs, some of them left out."""
-    import polars as pl
-
-    jobs = waits(run)
-    if but:
-        jobs = jobs.filter(~pl.col("job_id").is_in(list(but)))
-    mean = jobs["wait_s"].mean()
+def mean_wait_s(run: Run) -> float:
+    """Return the mean wait of a run's jobs."""
+    mean = waits(run)["wait_s"].mean()
     return float(mean) if isinstance(mean, (int, float)) else math.nan
 
 
@@ -110,16 +106,23 @@ def _size(power: int) -> str:
 def without_jobs(
     before: Run, after: Run, ids: Sequence[Any], again: Callable[[set[Any]], tuple[Run, Run]]
 ) -> float | None:
-    """Return which part of an effect on the other jobs is gone where some jobs were never submitted.
+    """Return which part of the longer waits of all jobs is gone where some jobs were never submitted.
 
-    ``again`` makes both runs without them. None: there is no effect on the others.
+    Their own waits count too: an effect that one user bears alone goes with him. ``again`` makes both runs without
+    them. None: nobody waits longer.
     """
-    gone = set(ids)
-    whole_s = mean_wait_s(after, gone) - mean_wait_s(before, gone)
-    if not abs(whole_s) > NOTICED_S:
+    whole_s = _more_s(before, after)
+    if not whole_s > 0.0:
         return None
-    first, second = again(gone)
-    return 1.0 - (mean_wait_s(second) - mean_wait_s(first)) / whole_s
+    return 1.0 - _more_s(*again(set(ids))) / whole_s
+
+
+def _more_s(before: Run, after: Run) -> float:
+    """Return how many seconds the jobs that started in both runs waited longer in the second, all together."""
+    import polars as pl
+
+    both = waits(before).select("job_id", "wait_s").join(waits(after).select("job_id", after_s="wait_s"), on="job_id")
+    return float(both.select((pl.col("after_s") - pl.col("wait_s")).sum()).item() or 0.0)
 
 
 def widest(run: Run, count: int = WIDE) -> list[Any]:

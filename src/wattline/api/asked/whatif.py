@@ -5,7 +5,7 @@ sentence, its cause, and who feels it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,10 +24,11 @@ from wattline.api.asked.effects import (
     widest,
     without_jobs,
 )
-from wattline.api.asked.questions import AS_IT_IS, Change, Ground
+from wattline.api.asked.hearing import Once, Silent
+from wattline.api.asked.questions import AS_IT_IS, Asked, Ground, quantity
 from wattline.api.asking import Policy, ask, in_python
 from wattline.api.compared import Comparison
-from wattline.api.listener import Listener, Note
+from wattline.api.listener import Listener
 from wattline.api.machine import Machine, Quantity
 from wattline.api.runs import Run
 from wattline.api.studies import Study
@@ -39,59 +40,6 @@ if TYPE_CHECKING:
     from wattline.report.count.metrics import Summary
 
 
-class Silent(Listener):
-    """Who hears nothing: runs that only look for a cause are not shown."""
-
-    def __init__(self) -> None:
-        super().__init__(progress=False)
-
-    def loud(self, text: str) -> None:
-        """Hear nothing."""
-
-
-class Once(Listener):
-    """Who tells another one what it hears, but nothing twice: runs of the same jobs have much in common."""
-
-    def __init__(self, other: Listener) -> None:
-        super().__init__()
-        self._other = other
-        self._heard: set[Any] = set()
-        self.imagined = False
-        """Whether a run is of what never was: that it is hard to believe is no news."""
-
-    def _is_new(self, what: Any) -> bool:
-        new = what not in self._heard
-        self._heard.add(what)
-        return new
-
-    def say(self, text: str) -> None:
-        """Hear a remark about what is done next."""
-        if self._is_new(text):
-            self._other.say(text)
-
-    def tell(self, text: str) -> None:
-        """Hear what to know of a run."""
-        if self._is_new(text):
-            self._other.tell(text)
-
-    def loud(self, text: str) -> None:
-        """Hear what nobody should overlook."""
-        if self._is_new(text) and not self.imagined:
-            self._other.loud(text)
-
-    def notes(self, notes: Iterable[Note], label: str = "") -> None:
-        """Hear what was dropped, repaired, rejected or kept on purpose."""
-        self._other.notes([note for note in notes if self._is_new(note)], label)
-
-    def warm_up(self, policies: Sequence[Any] = (), *, nodes_change: bool | None = True) -> None:
-        """Compile what a run needs."""
-        self._other.warm_up(policies, nodes_change=nodes_change)
-
-    def progress(self, what: str, keeping: str = "") -> Any:
-        """Show a bar."""
-        return self._other.progress(what, keeping) if keeping else self._other.progress(what)
-
-
 IDLE_W, MAX_W = 100.0, 300.0
 """Watts of a node that are assumed where a question needs some and none were given."""
 
@@ -101,10 +49,15 @@ class Answer:
     """What one question comes to, against the log as it is."""
 
     label: str
+    """What was asked, in words."""
     setting: Mapping[str, Any]
     before: Run
     after: Run
     cause: Cause | None = None
+    short: str = ""
+    """What was asked, in so few words that it fits over a column."""
+    phrase: str = ""
+    """What was asked, as a sentence goes on after it."""
 
     @cached_property
     def felt(self) -> list[Felt]:
@@ -118,7 +71,7 @@ class Answer:
             return f"The log as it is: {_cost(self)}."
         parts = [_waits(self.before.summary, self.after.summary)]
         parts += [words for words in (_lost(self), _power(self), _cost(self)) if words]
-        return f"With {self.label} {'; '.join(parts)}."
+        return f"With {self.phrase or self.label} {'; '.join(parts)}."
 
     @property
     def why(self) -> str:
@@ -126,7 +79,7 @@ class Answer:
         if self.cause is None:
             return ""
         gone = "the whole effect" if self.cause.part >= 0.995 else f"{self.cause.part:.0%} of the effect"
-        return f"The cause is {self.cause.words}: without it {gone} would be gone."
+        return f"The cause is {self.cause.words}. Without {self.cause.pronoun} {gone} would be gone."
 
 
 @dataclass
@@ -153,23 +106,23 @@ class WhatIf:
 
     def scenario(self) -> str:
         """Return the study as the text of a scenario: the log as it is, and a sweep over what was asked."""
+        from wattline.scenario.key_units import as_written
         from wattline.scenario.read.toml_text import to_toml
 
-        keys: dict[str, list[Any]] = {}
-        for answer in self.answers:
-            for key in answer.setting:
-                keys.setdefault(key, [])
         data = self.study.data
         if "file" in data["trace"]:  # the study may lie anywhere
             data["trace"]["file"] = str(Path(data["trace"]["file"]).absolute())
-        settings = [{}, *(answer.setting for answer in self.answers)]
-        for setting in settings:
-            for key, values in keys.items():
-                values.append(setting.get(key, _own(data, key)))
-        sweep: dict[str, Any] = {**keys}
+        names = list(dict.fromkeys(key for answer in self.answers for key in answer.setting))
+        rows: list[list[Any]] = []
+        for setting in ({}, *(answer.setting for answer in self.answers)):
+            row = [setting.get(key, _own(data, key)) for key in names]
+            if row not in rows:  # a policy that was asked for may be that of the log as it is
+                rows.append(row)
+        keys = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) if names else {}
+        sweep: dict[str, Any] = {key: as_written(key, values) for key, values in keys.items()}
         if len(keys) > 1:
             sweep["zipped"] = [list(keys)]
-        return to_toml({**data, "sweep": sweep})
+        return to_toml({**as_written("", data), **({"sweep": sweep} if sweep else {})})
 
     def write(self, path: Path | str) -> Path:
         """Write the page of the answers."""
@@ -196,7 +149,7 @@ def whatif(
     limit: Quantity | None = None,
     sleep: Quantity | None = None,
     nodes: str | int | None = None,
-    policy: str | Sequence[str] | None = None,
+    policy: Policy = None,
     growth: str | float | None = None,
     price: Path | str | None = None,
     sleep_power: Quantity | None = None,
@@ -206,7 +159,6 @@ def whatif(
     seed: int = 1,
     causes: bool = True,
     listener: Listener | None = None,
-    words: Callable[[str, Any], str] | None = None,
 ) -> WhatIf:
     """Ask what would have been: each change alone against the log as it is, and all of them together.
 
@@ -224,7 +176,7 @@ def whatif(
     nodes
         Another number of nodes: ``128``, ``"+16"`` or ``"+20%"``.
     policy
-        Policies that say which waiting jobs start: ``"conservative"``, or several.
+        Policies that say which waiting jobs start: ``"conservative"``, ``"easy,conservative"``, or a list.
     growth
         So many times the load: the same jobs in a shorter time.
     price
@@ -239,8 +191,6 @@ def whatif(
         Whether to look for the cause of longer waits; that takes a few more runs.
     listener
         Who is told what happens.
-    words
-        How an argument was typed, for messages.
 
     Returns
     -------
@@ -250,67 +200,95 @@ def whatif(
     told = {"limit": limit, "sleep": sleep, "nodes": nodes, "policy": policy, "growth": growth, "price": price}
     if all(value is None for value in told.values()):
         raise InputError(f"whatif: ask something: {', '.join(told)}")
+    asked = questions.read_questions(**told, sleep_power=sleep_power, wake=wake, words=in_python)
+    return answer(asked, trace, machine, select=select, order=order, seed=seed, causes=causes, listener=listener)
+
+
+def answer(
+    asked: Asked,
+    trace: Trace | Path | str,
+    machine: Machine | None = None,
+    *,
+    select: Policy = "easy",
+    order: Policy = "fcfs",
+    seed: int = 1,
+    causes: bool = True,
+    listener: Listener | None = None,
+    words: Callable[[str, Any], str] = in_python,
+) -> WhatIf:
+    """Answer questions that were checked; ``words`` tells how an argument about the log as it is was typed."""
     jobs = trace if isinstance(trace, Trace) else read_trace(trace)
-    given = machine or Machine()
     warnings: list[str] = []
-    needs_watts = any(value is not None for value in (limit, sleep, price))
-    given = _sized(jobs, given, needs_watts=needs_watts, warnings=warnings)
-    policies = {"select": select, "order": order}
-    document = ask(jobs, given, policies=policies, seed=seed, words=words or in_python)
+    given = _sized(jobs, machine or Machine(), words, needs_watts=asked.needs_watts, warnings=warnings)
+    document = ask(jobs, given, policies={"select": select, "order": order}, seed=seed, words=words)
     study = Study(document)
-    if price is not None:  # what is compared is billed alike
-        study = study.set({"prices.energy": {"file": str(Path(price).absolute())}})
+    if asked.price is not None:  # what is compared is billed alike
+        study = study.set({"prices.energy": {"file": str(asked.price)}})
+    ground = _ground(jobs, given)
+    _check(asked, study, ground)
     hear = Once(listener or Listener())
     base = study.simulate(listener=hear)
     hear.imagined = True
-    ground = _ground(jobs, given, base)
-    changes: list[Change] = []
-    if limit is not None:
-        changes.append(questions.ask_limit(limit, ground))
-    if sleep is not None:
-        changes.append(questions.ask_sleep(sleep, ground, sleep_power, wake))
-    if nodes is not None:
-        changes.append(questions.ask_nodes(nodes, ground))
-    if growth is not None:
-        changes.append(questions.ask_growth(growth))
-    if policy is not None:
-        changes += questions.ask_policies(policy)
-    found = []
-    for label, setting in questions.rows(changes, ground).items():
-        after = study.at(setting).simulate(listener=hear)
-        found.append(Answer(label, setting, base, after))
-    asked = WhatIf(study, base, found or [Answer(AS_IT_IS, {}, base, base)], warnings)
+    told_w = base.summary.power.peak_w if base.summary.has_power else math.nan
+    ground = replace(ground, unit=base.summary.unit, peak_w=told_w)
+    found = _answers(asked, study, base, hear, ground)
+    all_of_it = WhatIf(study, base, found or [Answer(AS_IT_IS, {}, base, base, short=AS_IT_IS)], warnings)
     if causes:
-        for answer in found:  # (nothing to find where nothing was changed)
-            answer.cause = _cause(answer, asked, jobs, ground)
-    return asked
+        for one in found:  # (nothing to find where nothing was changed)
+            one.cause = _cause(one, all_of_it, jobs, ground)
+    return all_of_it
 
 
-def _sized(jobs: Trace, given: Machine, *, needs_watts: bool, warnings: list[str]) -> Machine:
+def _check(asked: Asked, study: Study, ground: Ground) -> None:
+    """Refuse what the scenario does not take before anything is run."""
+    for question in asked.questions:
+        if question.of_peak:
+            continue
+        change = question.change(ground)
+        try:
+            study.at(questions.rows([change], ground)[0].keys)
+        except InputError as problem:
+            raise problem.preceded(f"{question.told}: ") from None
+
+
+def _answers(asked: Asked, study: Study, base: Run, hear: Listener, ground: Ground) -> list[Answer]:
+    found = []
+    for one in questions.rows([question.change(ground) for question in asked.questions], ground):
+        after = study.at(one.keys).simulate(listener=hear)
+        found.append(Answer(one.label, one.keys, base, after, short=one.short, phrase=one.phrase))
+    return found
+
+
+def _sized(
+    jobs: Trace, given: Machine, words: Callable[[str, Any], str], *, needs_watts: bool, warnings: list[str]
+) -> Machine:
     """Return the machine with everything said that the log only implies: its size, and watts of what is scheduled."""
+    idle_w, max_w = (
+        None if watts is None else quantity(power_w, watts, words(name, watts))
+        for name, watts in (("idle", given.idle), ("max", given.max))
+    )
     table = jobs._table()
     count = given.nodes or table.suggested_nodes
     if count is None:
-        raise InputError(f"{jobs.name}: the log does not say how large its machine is; give nodes")
+        hint = "give its nodes (--machine, or Machine(nodes=…))"
+        raise InputError(f"{jobs.name}: the log does not say how large its machine is; {hint}")
     shared = table.machine is not None and table.machine.unit == "processor" and given.nodes is None
     divide = table.machine.per_node if shared and table.machine is not None else 1
-    idle_w = None if given.idle is None else power_w(given.idle) / divide
-    max_w = None if given.max is None else power_w(given.max) / divide
-    if needs_watts and given.idle is None and given.max is None:
-        idle_w, max_w = IDLE_W / divide, MAX_W / divide
+    if needs_watts and idle_w is None and max_w is None:
+        idle_w, max_w = IDLE_W, MAX_W
         each = f"{show_power(IDLE_W)} idle and {show_power(MAX_W)} busy a node"
         warnings.append(f"POWER ASSUMED: {each}, because no watts were given; say them, for the answer rests on them")
+    idle_w, max_w = (None if watts is None else watts / divide for watts in (idle_w, max_w))
     return replace(given, nodes=count, idle=idle_w, max=max_w)
 
 
-def _ground(jobs: Trace, machine: Machine, base: Run) -> Ground:
+def _ground(jobs: Trace, machine: Machine) -> Ground:
     from wattline.scenario.sections.trace import offered_load
 
     table = jobs._table()
     idle_w = 0.0 if machine.idle is None else power_w(machine.idle)
-    peak_w = base.summary.power.peak_w if base.summary.has_power else math.nan
     assert machine.nodes is not None  # noqa: S101 - it was sized
-    return Ground(machine.nodes, idle_w, peak_w, lambda n: offered_load(table, n), base.summary.unit)
+    return Ground(machine.nodes, idle_w, lambda n: offered_load(table, n))
 
 
 # ---------------------------------------------------------------------- causes
@@ -369,12 +347,13 @@ def _suspects(answer: Answer, asked: WhatIf, jobs: Trace, ground: Ground) -> lis
     wide = widest(answer.before)
     if wide and (part := without_jobs(answer.before, answer.after, wide, again)) is not None:
         word = "one wide job" if len(wide) == 1 else f"{len(wide)} wide jobs"
-        found.append(Cause(f"{word} ({', '.join(map(str, wide))})", min(1.0, part)))
+        found.append(Cause(f"{word} ({', '.join(map(str, wide))})", min(1.0, part), "it" if len(wide) == 1 else "them"))
     heavy = heaviest_user(answer.before)
     if heavy is not None:
         name, ids, share = heavy
         if (part := without_jobs(answer.before, answer.after, ids, again)) is not None and part > share:
-            found.append(Cause(f"user {name}, whose {len(ids):,} jobs do {share:.0%} of the work", min(1.0, part)))
+            words = f"user {name}, whose {len(ids):,} jobs do {share:.0%} of the work"
+            found.append(Cause(words, min(1.0, part), "them"))
     return found
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wattline.api.site.bus import make_inbox, open_leading, open_looking_on, open_taking_over
-from wattline.api.site.plan import Planned, most_w
+from wattline.api.site.plan import Planned, most_w, own_limit_w
 from wattline.api.site.signals import open_signals
 from wattline.api.site.state import make_bound
 from wattline.errors import InputError
@@ -217,6 +217,7 @@ def _controller(
         signals=signals,
         bids=_bids(planned, epoch_s),
         most_w=float(most_w(planned).sum()),
+        own_limit_w=own_limit_w(planned),
         periods=Periods(control.period, control.caps, control.manager_silent),
     )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wattline.errors import InputError
+from wattline.units import show_duration, show_power
 
 if TYPE_CHECKING:
     from wattline.arrays import Floats
@@ -35,7 +37,6 @@ class Planned:
         from wattline.live.controller.config import bus_settings
         from wattline.live.controller.managers import where
         from wattline.live.watch.socket import default_socket
-        from wattline.units import show_power
 
         spec, study, guard = self.spec, self.study, self.spec.guard
         bus = bus_settings(self.path, spec)
@@ -69,8 +70,6 @@ class Planned:
         ]
 
     def _bid(self) -> str:
-        from wattline.units import show_duration, show_power
-
         bid = self.spec.bid
         if bid is not None:
             return f"mean {show_power(bid.mean)}, reserve {show_power(bid.reserve)}"
@@ -101,13 +100,30 @@ def plan_site(path: Path | str, name: str | None = None) -> Planned:
         )
     if study.options.kinds and spec.default_kind not in ("", *(kind.name for kind in study.options.kinds)):
         raise InputError(f"{path}: default_kind: {spec.default_kind!r} is no kind of {spec.scenario}")
-    return Planned(path, spec, names, study)
+    planned = Planned(path, spec, names, study)
+    _check_watts(planned)
+    return planned
+
+
+def _check_watts(planned: Planned) -> None:
+    """Refuse rules under which nothing could run: each is told by its key."""
+    from wattline.live.controller.config import or_infinite
+
+    spec, limit_w = planned.spec, min(site_limit_w(planned), or_infinite(planned.spec.guard.hard))
+    if spec.guard.margin >= limit_w:
+        raise InputError(
+            f"{planned.path}: [guard] margin: {show_power(spec.guard.margin)} leave nothing of the limit, "
+            f"{show_power(limit_w)}"
+        )
+    if spec.signal.least > limit_w:
+        raise InputError(
+            f"{planned.path}: [signal] least: {show_power(spec.signal.least)} are above the limit, "
+            f"{show_power(limit_w)}"
+        )
 
 
 def missing(planned: Planned) -> list[str]:
     """Return what a controller needs and is not there yet, a line each; raise where something there is wrong."""
-    from contextlib import closing
-
     from wattline.live.bus.keys import load_known, load_pair
     from wattline.live.controller.config import bus_settings
     from wattline.live.controller.managers import look_at, open_manager
@@ -153,8 +169,6 @@ def missing(planned: Planned) -> list[str]:
 
 def manager_notes(planned: Planned) -> list[str]:
     """Return what the resource manager cannot do or does late, a line each; nothing where it does not answer."""
-    from contextlib import closing
-
     from wattline.live.controller.managers import look_at, open_manager
     from wattline.live.machine.base import ManagerError
 
@@ -179,10 +193,14 @@ def most_w(planned: Planned) -> Floats:
     return np.concatenate([np.full(c.count, c.max_w) for c in planned.study.cluster.classes])
 
 
-def site_limit_w(planned: Planned) -> float:
-    """Return the site's own limit: of its file, of its scenario at the begin, or what all nodes draw together."""
+def own_limit_w(planned: Planned) -> float:
+    """Return the limit that the site has given itself, in its file or in its scenario at the begin (infinite: none)."""
     from wattline.live.controller.config import or_infinite
 
     steps = sorted(planned.study.options.limit_w)
-    own_w = float(steps[0][1]) if steps else math.inf
-    return min(or_infinite(planned.spec.signal.limit), own_w, float(most_w(planned).sum()))
+    return min(or_infinite(planned.spec.signal.limit), float(steps[0][1]) if steps else math.inf)
+
+
+def site_limit_w(planned: Planned) -> float:
+    """Return what load targets are parts of: the site's own limit, or what all nodes draw together if that is less."""
+    return min(own_limit_w(planned), float(most_w(planned).sum()))

@@ -1,17 +1,16 @@
-"""Where the runs of a sweep are made: in threads, in processes, or on workers of Dask, here or on a cluster."""
+"""Where the runs of a study are made: in threads, in processes, or on workers of Dask, here or on a cluster."""
 
 from __future__ import annotations
 
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from wattline.api.many import leave_signals
-from wattline.api.sweeps.work import Places, Unit, Varies, Worked, work
 from wattline.errors import InputError, did_you_mean
 
 DASK, SLURM, THREADS, PROCESSES = "dask://", "slurm", "threads", "processes"
@@ -22,24 +21,40 @@ WAIT_S = 60.0
 """How long a scheduler of Dask is waited for."""
 
 
+TRIES = 3
+"""How often a piece of work is begun where its worker was lost."""
+
+LOOK_EVERY_S = 0.02
+"""How often the one who waits for runs looks whether Ctrl-C was pressed."""
+
+GRACE_S = 0.3
+"""How long runs that were told to end are waited for: most hear it within a tenth of a second."""
+
+
 class LostError(Exception):
-    """The worker of a setting is gone; the setting is to be run again."""
+    """The worker of a piece of work is gone; it is to be done again."""
 
 
 class Promise(Protocol):
-    """Runs of a setting that are on their way."""
+    """A piece of work that is on its way."""
 
     def done(self) -> bool:
-        """Tell whether they have ended."""
+        """Tell whether it has ended."""
 
-    def result(self) -> Worked:
-        """Wait for them; what they raised is raised. ``LostError``: their worker is gone."""
+    def wait(self, seconds: float) -> bool:
+        """Wait for its end, but no longer than some seconds; tell whether it has ended."""
 
-    def found(self) -> Worked | None:
-        """Return what they left if they have ended well."""
+    def result(self) -> Any:
+        """Wait for it; what it raised is raised. ``LostError``: its worker is gone."""
+
+    def found(self) -> Any | None:
+        """Return what it left if it has ended well."""
 
 
-Submit = Callable[[Varies, Unit, int, Places], Promise]
+Call = tuple[Any, ...]
+"""A function and its arguments; in this process it is also told, as the last one, the event that asks it to end."""
+
+Submit = Callable[..., Promise]
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,85 @@ class Where:
 
     workers: int
     opened: Callable[[threading.Event], AbstractContextManager[Submit]]
+    here: bool = False
+    """Whether it is this process, which shares its memory with the runs."""
+
+
+@dataclass
+class _Begun:
+    """A piece of work that was begun: its key, how it is called, who promised it, and how often it was begun."""
+
+    key: Any
+    call: Call
+    promise: Promise
+    tries: int = 1
+
+
+def carry_out_at(
+    where: Where,
+    calls: Iterable[tuple[Any, Call]],
+    take: Callable[[Any, Any], None],
+    look: Callable[[], None],
+    words: Callable[[Any], str],
+    *,
+    partly: bool,
+) -> None:
+    """Carry calls out side by side; ``take`` hears of each, by its key, as it is done.
+
+    What a lost worker had begun is begun again. ``look`` is called now and then: compiled runs may be long, and Ctrl-C
+    is heard there. It ends all; ``partly``: without an error, after what was done by then was taken.
+    """
+    stop = threading.Event()
+    left = iter(calls)
+    begun: list[_Begun] = []
+    with where.opened(stop) as submit:
+        try:
+            while True:
+                while len(begun) < 4 * where.workers and (call := next(left, None)) is not None:
+                    begun.append(_Begun(call[0], call[1], submit(*call[1])))
+                if not begun:
+                    return
+                if not begun[0].promise.wait(LOOK_EVERY_S) and not any(one.promise.done() for one in begun):
+                    look()
+                    continue
+                begun = _taken(begun, submit, take, words)
+                look()
+        except BaseException as problem:
+            stop.set()
+            deadline = time.monotonic() + GRACE_S
+            for one in begun:
+                one.promise.wait(max(0.0, deadline - time.monotonic()))
+                if (found := one.promise.found()) is not None:
+                    take(one.key, found)
+            if not partly or not isinstance(problem, KeyboardInterrupt):
+                raise
+
+
+def _taken(
+    begun: list[_Begun], submit: Submit, take: Callable[[Any, Any], None], words: Callable[[Any], str]
+) -> list[_Begun]:
+    """Tell of what is done, begin again what was lost; return what is on its way."""
+    for one in [one for one in begun if one.promise.done()]:
+        try:
+            found = one.promise.result()
+        except LostError as lost:
+            if one.tries == TRIES:
+                raise InputError(f"{words(one.key)}: {TRIES} workers were lost one after the other ({lost})") from None
+            one.promise, one.tries = submit(*one.call), one.tries + 1
+            continue
+        begun.remove(one)
+        take(one.key, found)
+    return begun
+
+
+def begin_worker() -> None:
+    """Begin a process that runs tasks for another one: Ctrl-C is left to that one, and it ends when that one does."""
+    import signal
+
+    from wattline.sim.ensemble import watch_parent
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    watch_parent()
 
 
 def find_where(on: str | None, workers: int | None, *, plain: bool, objects: bool = False) -> Where:
@@ -60,7 +154,7 @@ def find_where(on: str | None, workers: int | None, *, plain: bool, objects: boo
     if on is None:
         on = PROCESSES if plain and count > 1 and not objects else THREADS
     if on == THREADS:
-        return Where(count, functools.partial(_threads, count))
+        return Where(count, functools.partial(_threads, count), here=True)
     if objects:
         raise InputError(
             f"on: policies that are objects are known in this process alone, not on {on}; name their files"
@@ -85,16 +179,20 @@ class _Local:
     def done(self) -> bool:
         return bool(self._future.done())
 
-    def result(self) -> Worked:
+    def wait(self, seconds: float) -> bool:
+        from concurrent.futures import wait
+
+        return bool(wait([self._future], timeout=seconds).done)
+
+    def result(self) -> Any:
         from concurrent.futures import BrokenExecutor
 
         try:
-            found: Worked = self._future.result()
+            return self._future.result()
         except BrokenExecutor as problem:
             raise LostError(str(problem)) from None
-        return found
 
-    def found(self) -> Worked | None:
+    def found(self) -> Any | None:
         ended = self.done() and not self._future.cancelled() and self._future.exception() is None
         return self._future.result() if ended else None
 
@@ -103,42 +201,46 @@ class _Local:
 def _threads(count: int, stop: threading.Event) -> Iterator[Submit]:
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(count) as pool:
+    pool = ThreadPoolExecutor(count)
 
-        def submit(study: Varies, unit: Unit, seeds: int, places: Places) -> Promise:
-            return _Local(pool.submit(work, study, unit, seeds, places, stop))
+    def submit(function: Callable[..., Any], *arguments: Any) -> Promise:
+        return _Local(pool.submit(function, *arguments, stop))
 
-        try:
-            yield submit
-        except BaseException:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
+    try:
+        yield submit
+    finally:
+        pool.shutdown(wait=not stop.is_set(), cancel_futures=True)  # who was told to end does so at its next look
 
 
 @contextmanager
 def _processes(count: int, stop: threading.Event) -> Iterator[Submit]:
     """Yield how to run in other processes; where one of them dies all are replaced."""
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
-    from multiprocessing import get_context
+    from multiprocessing import active_children, get_context
+
+    from wattline.sim.ensemble import end_children
+
+    before = set(active_children())
 
     def begin() -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=leave_signals)
+        return ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=begin_worker)
 
     pools = [begin()]
 
-    def submit(study: Varies, unit: Unit, seeds: int, places: Places) -> Promise:
+    def submit(function: Callable[..., Any], *arguments: Any) -> Promise:
         try:
-            return _Local(pools[-1].submit(work, study, unit, seeds, places))
+            return _Local(pools[-1].submit(function, *arguments))
         except BrokenExecutor:
             pools.append(begin())
-            return _Local(pools[-1].submit(work, study, unit, seeds, places))
+            return _Local(pools[-1].submit(function, *arguments))
 
     try:
         yield submit
     finally:
+        if stop.is_set():
+            end_children(before)
         for pool in pools:
-            pool.shutdown(wait=not stop.is_set(), cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
 
 
 class _Remote:
@@ -150,16 +252,20 @@ class _Remote:
     def done(self) -> bool:
         return bool(self._future.done())
 
-    def result(self) -> Worked:
+    def wait(self, seconds: float) -> bool:
+        if not self.done():
+            time.sleep(seconds)
+        return self.done()
+
+    def result(self) -> Any:
         from distributed import KilledWorker
 
         try:
-            found: Worked = self._future.result()
+            return self._future.result()
         except KilledWorker as problem:
             raise LostError(str(problem)) from None
-        return found
 
-    def found(self) -> Worked | None:
+    def found(self) -> Any | None:
         return self._future.result() if self._future.status == "finished" else None
 
 
@@ -204,7 +310,7 @@ def _slurm(count: int, stop: threading.Event) -> Iterator[Submit]:  # noqa: ARG0
 
 
 def _to(client: Any) -> Submit:
-    def submit(study: Varies, unit: Unit, seeds: int, places: Places) -> Promise:
-        return _Remote(client.submit(work, study, unit, seeds, places, pure=False, retries=RETRIES))
+    def submit(function: Callable[..., Any], *arguments: Any) -> Promise:
+        return _Remote(client.submit(function, *arguments, pure=False, retries=RETRIES))
 
     return submit

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import os
-import threading
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from wattline.api.forked import refuse_forked
 from wattline.api.listener import Listener
 from wattline.api.many import Task, plan_runs
 from wattline.api.many import mechanisms as needed_by
 from wattline.api.runs import folder_at
-from wattline.api.sweeps.places import LostError, Promise, Submit, Where, find_where
-from wattline.api.sweeps.work import Places, Row, Unit, Varies, Worked, value_text
+from wattline.api.sweeps.places import Where, carry_out_at, find_where
+from wattline.api.sweeps.work import Places, Row, Unit, Varies, Worked, value_text, work
 from wattline.errors import InputError
 from wattline.files import in_this_folder
+from wattline.journal.kept import Kept, open_kept
+from wattline.scenario.inputs import files_sha256, identity
 
 if TYPE_CHECKING:
     import polars as pl
 
     from wattline.scenario.sections.sweep import Varied
 
-TABLE, ABOUT, ROWS = "sweep.parquet", "sweep.json", "rows.jsonl"
-"""What a sweep leaves in its folder: a row a run; what was varied; the rows of one that is not over."""
+TABLE, ABOUT = "sweep.parquet", "sweep.json"
+"""What a sweep leaves in its folder: a row a run; what was varied."""
 
 MOST_JOURNALS = 10_000
 """Runs that leave a journal each."""
@@ -111,6 +111,7 @@ class Sweep:
         polars.DataFrame
             A row a run: the varied keys, the policies where they differ, the seed, and every metric that some run has.
         """
+        refuse_forked()
         if keep not in ("journals", "summary"):
             raise InputError(f"run: keep is 'journals' or 'summary', got {keep!r}")
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
@@ -124,40 +125,31 @@ class Sweep:
             raise InputError(f"{target}: is not empty; give a new folder for the journals of these runs")
         book = Book(self, target, keep, resume=resume)
         hear = listener or Listener(progress=progress)
+        if book.words:
+            hear.say(book.words)
         try:
             self._warm_up(tasks, hear)
             done = self._carry_out(book, hear, where, partly=partly)
         finally:
             book.close()
         self.left = self.varied.count - done
-        self.warnings, self.remarks = list(book.warnings), list(book.remarks)
+        self.warnings, self.remarks = book.warnings, book.remarks
         return book.finish(whole=self.left == 0)
 
     def _carry_out(self, book: Book, listener: Listener, where: Where, *, partly: bool) -> int:
         """Carry out what the book does not hold; return how many settings it holds then."""
-        stop = threading.Event()
-        waiting: deque[tuple[Unit, Promise]] = deque()
         units = (Unit(i, setting) for i, setting in enumerate(self.settings()))
-        left = (unit for unit in units if unit.at not in book.rows)
         study = _anywhere(self.study)
-        with listener.progress("settings") as progress, in_this_folder(), where.opened(stop) as submit:
-            try:
+        calls = (
+            (unit, (work, study, unit, self.seeds, book.places(unit))) for unit in units if unit.at not in book.rows
+        )
+        with listener.progress("settings") as progress, in_this_folder():
+
+            def look() -> None:
                 progress(len(book.rows), self.varied.count)
-                for unit in left:
-                    waiting.append((unit, submit(study, unit, self.seeds, book.places(unit))))
-                    while len(waiting) >= 4 * where.workers or (waiting and waiting[0][1].done()):
-                        book.take(*_first(waiting, submit, study, self.seeds, book))
-                        progress(len(book.rows), self.varied.count)
-                while waiting:
-                    book.take(*_first(waiting, submit, study, self.seeds, book))
-                    progress(len(book.rows), self.varied.count)
-            except BaseException as problem:
-                stop.set()
-                for unit, promise in waiting:
-                    if promise.done() and (found := promise.found()) is not None:
-                        book.take(unit, found)
-                if not partly or not isinstance(problem, KeyboardInterrupt):
-                    raise
+
+            look()
+            carry_out_at(where, calls, book.take, look, lambda unit: unit.words, partly=partly)
         return len(book.rows)
 
     def _warm_up(self, tasks: list[Task], listener: Listener) -> None:
@@ -169,28 +161,6 @@ class Sweep:
 
     def __repr__(self) -> str:
         return f"<Sweep of {self.study.name}: {self.varied.count:,} settings, {self.seeds} seed(s)>"
-
-
-TRIES = 3
-"""How often the runs of a setting are begun where their worker was lost."""
-
-
-def _first(
-    waiting: deque[tuple[Unit, Promise]], submit: Submit, study: Varies, seeds: int, book: Book
-) -> tuple[Unit, Worked]:
-    """Return the setting that was begun first and its runs, once they are done; a worker that is lost is replaced."""
-    unit, promise = waiting[0]
-    for attempt in range(1, TRIES + 1):
-        try:
-            found = promise.result()
-            break
-        except LostError as lost:
-            if attempt == TRIES:
-                raise InputError(f"{unit.words}: {TRIES} workers were lost one after the other ({lost})") from None
-            promise = submit(study, unit, seeds, book.places(unit))
-            waiting[0] = (unit, promise)
-    waiting.popleft()
-    return unit, found
 
 
 def _anywhere(study: Varies) -> Varies:
@@ -207,8 +177,7 @@ class Book:
         self.sweep, self.folder, self.keep = sweep, folder, keep
         self.rows: dict[int, list[Row]] = {}
         """Rows by the number of their setting."""
-        self.warnings: dict[str, None] = {}
-        self.remarks: dict[str, None] = {}
+        self._said: dict[int, Worked] = {}
         first = next(sweep.settings(), {})
         self._per = len(plan_runs([sweep.study.at(first).document], sweep.seeds))
         runs = self._per * sweep.varied.count
@@ -218,21 +187,35 @@ class Book:
                 "(keep='summary', --keep summary), or give fewer values or seeds"
             )
         self._digits = len(str(runs))
-        self._file: Any = None
+        self._kept: Kept | None = None
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            if resume:
-                self._read(folder / ROWS)
-            self._open(folder / ROWS)
+            self._kept = open_kept(folder, self.about(), resume=resume, result=TABLE)
+            for key in self._kept.keys:
+                self._note(int(key), self._kept.get(key))
+
+    @property
+    def words(self) -> str:
+        """What the sweep goes on with (nothing: an empty text)."""
+        return "" if self._kept is None else self._kept.words
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was assumed and what is hard to believe, in the order of the settings."""
+        return list(dict.fromkeys(line for at in sorted(self._said) for line in self._said[at].warnings))
+
+    @property
+    def remarks(self) -> list[str]:
+        """What to know of the runs, in the order of the settings."""
+        return list(dict.fromkeys(line for at in sorted(self._said) for line in self._said[at].remarks))
 
     def about(self) -> dict[str, Any]:
         """Return what the sweep is, as plain data; a sweep goes on only where this is the same."""
         varied = self.sweep.varied
-        data = {key: value for key, value in self.sweep.study.data.items() if key != "sweep"}
-        text = json.dumps(data, sort_keys=True, default=str)
+        document = self.sweep.study.document
+        texts = [value for values in varied.keys.values() for value in values if isinstance(value, str) and value]
         return {
-            "name": self.sweep.study.name,
-            "scenario_sha256": hashlib.sha256(text.encode()).hexdigest(),
+            **identity(document),
+            "varied files": files_sha256(document.base / text for text in texts),
             "keys": {key: [value_text(value) for value in values] for key, values in varied.keys.items()},
             "zipped": [list(group) for group in varied.zipped],
             "seeds": varied.seeds,
@@ -250,12 +233,14 @@ class Book:
         """Note the rows of a setting."""
         if found.interrupted:
             return
-        self.warnings |= dict.fromkeys(found.warnings)
-        self.remarks |= dict.fromkeys(found.remarks)
-        self.rows[unit.at] = found.rows
-        if self._file is not None:
-            self._file.write(json.dumps({"at": unit.at, "rows": found.rows}, allow_nan=False) + "\n")
-            self._file.flush()
+        self._note(unit.at, found)
+        if self._kept is not None:
+            self._kept.put(str(unit.at), found)
+
+    def _note(self, at: int, found: Worked) -> None:
+        self.rows[at] = found.rows
+        if found.warnings or found.remarks:
+            self._said[at] = found
 
     def finish(self, *, whole: bool) -> pl.DataFrame:
         """Return the table, and write it."""
@@ -264,15 +249,14 @@ class Book:
             _replace(self.folder / TABLE, frame.write_parquet)
             about = {**self.about(), "runs": frame.height, "whole": whole}
             (self.folder / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-            if whole:
-                (self.folder / ROWS).unlink(missing_ok=True)
+            if whole and self._kept is not None:
+                self._kept.forget()
         return frame
 
     def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        """Close the file of what is kept."""
+        if self._kept is not None:
+            self._kept.close()
 
     def _frame(self) -> pl.DataFrame:
         import polars as pl
@@ -289,31 +273,6 @@ class Book:
         frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
         unknown = [m.path for m in METRICS if m.path in frame and frame[m.path].null_count() == frame.height]
         return frame.drop(unknown)
-
-    def _open(self, path: Path) -> None:
-        """Begin the file anew with what is known: a line that was cut off is gone."""
-        lines = [self.about(), *({"at": at, "rows": rows} for at, rows in self.rows.items())]
-        text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines)
-        _replace(path, lambda at: at.write_text(text, encoding="utf-8"))
-        self._file = path.open("a", encoding="utf-8")
-
-    def _read(self, path: Path) -> None:
-        """Read the rows of a sweep that was cut off."""
-        if not path.exists():
-            if (path.parent / TABLE).exists():
-                raise InputError(f"{path.parent}: this sweep is over, nothing is left to resume")
-            return
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1]  # what follows the last end of a line was cut off
-        try:
-            told, *rest = (json.loads(line) for line in lines)
-            rows = {int(line["at"]): [dict(row) for row in line["rows"]] for line in rest}
-        except (ValueError, TypeError, KeyError) as problem:
-            raise InputError(f"{path}: cannot be read ({problem}); begin anew in another folder") from None
-        ours = self.about()
-        for key in ours:
-            if told.get(key) != ours[key]:
-                raise InputError(f"{path.parent}: holds another sweep (its {key} differs); give its own folder")
-        self.rows = {at: some for at, some in rows.items() if 0 <= at < self.sweep.varied.count}
 
 
 def _replace(path: Path, write: Any) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from wattline.api.many import Done, plan_runs, run_task
+from wattline.api.many import Done, EndedError, plan_runs, run_task
 from wattline.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ class Unit:
     @property
     def words(self) -> str:
         """The setting as one line."""
-        return ", ".join(f"{key} = {value_text(value)}" for key, value in self.setting.items())
+        from wattline.scenario.key_units import as_written
+
+        return ", ".join(f"{key} = {value_text(as_written(key, value))}" for key, value in self.setting.items())
 
 
 @dataclass(frozen=True)
@@ -79,15 +81,17 @@ def work(study: Varies, unit: Unit, seeds: int, places: Places, stop: threading.
         raise InputError(
             f"vary: {unit.words} makes {len(tasks)} runs, the first {len(places)}: list as many policies in each"
         )
-    done = [
-        run_task(task, _TRACES.setdefault(task.seed, TraceCache(MOST_TRACES)), end, place)
-        for task, place in zip(tasks, places, strict=True)
-    ]
+    try:
+        done = [
+            run_task(task, _TRACES.setdefault(task.seed, TraceCache(MOST_TRACES)), end, place)
+            for task, place in zip(tasks, places, strict=True)
+        ]
+    except EndedError:
+        return Worked([], interrupted=True)
     return Worked(
         [_row(unit, one, place) for one, place in zip(done, places, strict=True)],
         tuple(dict.fromkeys(line for one in done for line in one.warnings)),
         tuple(dict.fromkeys(line for one in done for line in one.remarks)),
-        any(one.stopped == "interrupted" for one in done),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ from wattline.cli.paths import refuse_same
 from wattline.cli.telemetry.flags import asked
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import InputError, ScenarioError
-from wattline.units import power_w
+from wattline.units import in_full, power_w
 
 if TYPE_CHECKING:
     from wattline.learn.configs.errors import Errors
@@ -144,7 +145,7 @@ def fit(
 def _refuse_share(share: float | None, *, chosen: bool) -> None:
     """Refuse a share that is none, and a choice of rows without a share."""
     if share is not None and not 0.0 < share < 1.0:
-        raise ScenarioError(f"--share: must lie between 0 and 1, got {share:g}")
+        raise ScenarioError(f"--share: must lie between 0 and 1, got {in_full(share)}")
     if chosen and share is None:
         raise ScenarioError("--chosen: goes with --share, which says how many rows to choose")
 
@@ -213,8 +214,6 @@ def _judge(
     """Return the model, its errors, how they were found; and of draws: the share with a largest time error below 33 %,
     and that of the worst one.
     """
-    import functools
-
     import numpy as np
 
     from wattline.learn.configs import errors as judge
@@ -266,8 +265,8 @@ def _choose(fitted: Fitted, found: Predicted, count: int, cost: Cost) -> list[di
 
 
 def _named(row: dict[str, Any]) -> str:
-    cap = f"{row['cap_w']:g} W" + (" (turbo)" if row["turbo"] else "")
-    return f"{row['nodes']} × {row['cores']} at {cap}: about {row['time_s']:.3g} s, {row['power_w']:,.0f} W"
+    cap = f"{in_full(row['cap_w'])} W" + (" (turbo)" if row["turbo"] else "")
+    return f"{row['nodes']} × {row['cores']} at {cap}: about {in_full(row['time_s'], 3)} s, {row['power_w']:,.0f} W"
 
 
 def _table(errors: Errors, title: str) -> Any:
@@ -311,5 +310,5 @@ def _counts(flag: str, text: str | None) -> list[int]:
     found = _numbers(flag, text)
     for value in found:
         if value != int(value):
-            raise ScenarioError(f"{flag}: expected whole numbers, got {value:g}")
+            raise ScenarioError(f"{flag}: expected whole numbers, got {in_full(value)}")
     return [int(value) for value in found]

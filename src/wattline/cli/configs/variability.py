@@ -13,7 +13,7 @@ from wattline.cli.configs.commands import AppFlag, TableArg, TurboFlag
 from wattline.cli.telemetry.flags import asked
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import InputError, ScenarioError
-from wattline.units import power_w
+from wattline.units import in_full, power_w
 
 if TYPE_CHECKING:
     from wattline.model.variability import NodeFactors
@@ -80,7 +80,7 @@ def variability(
         )
     if hardware.fixed_w >= response.floor_w:
         raise ScenarioError(
-            f"--fixed: must be below the {response.floor_w:.4g} W that a node draws at its lowest speed"
+            f"--fixed: must be below the {in_full(response.floor_w, 4)} W that a node draws at its lowest speed"
         )
     if factors is None:
         if frugal:
@@ -103,7 +103,7 @@ def _drawn(
     speeds = np.array([pair for pair in machines if pair[0] is not None], dtype=np.float64)
     if not speeds.size:
         raise ScenarioError(
-            f"--bound: equal shares of {bound_w:,.0f} W leave some node below the {response.floor_w:.4g} W at "
+            f"--bound: equal shares of {bound_w:,.0f} W leave some node below the {in_full(response.floor_w, 4)} W at "
             "which it was "
             "measured slowest, on every machine drawn; give more"
         )

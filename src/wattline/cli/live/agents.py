@@ -11,6 +11,8 @@ import typer
 
 from wattline.cli.complaints import FAILED
 from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.errors import InputError
+from wattline.units import duration_s, in_full, power_w
 
 if TYPE_CHECKING:
     from wattline.live.agent.config import AgentSettings
@@ -178,7 +180,6 @@ def meters(
 
       wattline meters --seconds 5
     """
-    from wattline.errors import InputError
     from wattline.live.agent.config import read_settings
     from wattline.live.agent.look import watch, watch_here, write_pairs
 
@@ -220,7 +221,6 @@ def calibrate(
 
       wattline calibrate readings.csv --write node.model.toml
     """
-    from wattline.errors import InputError
     from wattline.live.power.server.calibrate import calibrate as fit
     from wattline.live.power.server.model import write as write_profile
 
@@ -232,7 +232,9 @@ def calibrate(
     model = found.model
     if not found.has_memory:
         terminal.say(f"{file}: has no column memory_w; phi_2 is 0 and phi_3 holds the mean power of the memory")
-    terminal.line(f"phi_1 {model.phi_1:.4g}   phi_2 {model.phi_2:.4g}   phi_3 {model.phi_3_w:.4g} W")
+    terminal.line(
+        f"phi_1 {in_full(model.phi_1, 4)}   phi_2 {in_full(model.phi_2, 4)}   phi_3 {in_full(model.phi_3_w, 4)} W"
+    )
     for name, error in (("fit", found.fit), ("held out", found.held_out)):
         terminal.line(
             f"{name:<9} mean error {error.mean_percent:.2f} %, largest {error.max_percent:.2f} %, R² {error.r2:.5f}"
@@ -274,10 +276,8 @@ def tune_pid(
 
       wattline tune-pid step.csv --period "1 s"
     """
-    from wattline.errors import InputError
     from wattline.live.power.server.pid import Gains
     from wattline.live.power.server.tune import figures, gains_for, identify, read_record, respond
-    from wattline.units import duration_s, power_w
 
     terminal = Terminal(as_json, quiet)
     period_s = duration_s(period)
@@ -288,18 +288,20 @@ def tune_pid(
     gains = gains_for(plant, period_s)
     lasting_s = 60.0 * (period_s + plant.delay_s) + 20.0 * plant.lag_s
     terminal.line(
-        f"plant: {plant.gain:.3g} W of server for 1 W of limit, time constant {plant.lag_s:.2g} s, dead time "
-        f"{plant.delay_s:.2g} s (left over: {plant.error_w:.2g} W)"
+        f"plant: {in_full(plant.gain, 3)} W of server for 1 W of limit, time constant "
+        f"{in_full(plant.lag_s, 2)} s, dead time "
+        f"{in_full(plant.delay_s, 2)} s (left over: {in_full(plant.error_w, 2)} W)"
     )
     told = {}
     for name, tried in (("tuned", gains), ("published", Gains())):
         got = figures(*respond(plant, tried, period_s, lasting_s))
         told[name] = {key: value if math.isfinite(value) else None for key, value in asdict(got).items()}
         told[name] |= asdict(tried)
-        settled = f"{got.settle_s:.2g} s" if math.isfinite(got.settle_s) else "never"
+        settled = f"{in_full(got.settle_s, 2)} s" if math.isfinite(got.settle_s) else "never"
         terminal.line(
-            f"{name:<10} kp {tried.kp:.3g}, ki {tried.ki:.3g}/s, kd {tried.kd:.3g} s: rise {got.rise_s:.2g} s, "
-            f"overshoot {got.overshoot_percent:.2g} %, settles in {settled}"
+            f"{name:<10} kp {in_full(tried.kp, 3)}, ki {in_full(tried.ki, 3)}/s, kd {in_full(tried.kd, 3)} s: "
+            f"rise {in_full(got.rise_s, 2)} s, "
+            f"overshoot {in_full(got.overshoot_percent, 2)} %, settles in {settled}"
         )
     terminal.line(f"[pid]\nkp = {gains.kp:.3g}\nki = {gains.ki:.3g}\nkd = 0.0\nlag = {plant.lag_s:.2g}")
     terminal.data({"plant": asdict(plant), "period_s": period_s, **told})
@@ -309,7 +311,6 @@ def _emulated(lag_s: float, noise_w: float, profile: str) -> Record:
     """Return the step response of an emulated node, read as an agent reads it, ten times a second."""
     import tempfile
 
-    from wattline.errors import InputError
     from wattline.live.power.fakes.powercap import FakeNode, Plant, make_tree
     from wattline.live.power.powercap import Powercap
     from wattline.live.power.server.model import profile as model_of

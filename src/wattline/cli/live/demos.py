@@ -12,7 +12,7 @@ import typer
 
 from wattline.cli.complaints import FAILED
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.errors import InputError
+from wattline.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from wattline.demo.beside import Beside, Side
@@ -115,9 +115,15 @@ def live_demo(
         rmap_demo(terminal, out, replace(asked_for, rest=rest))
         return
     asked = Asked(
-        minutes=minutes, speed=speed, nodes=nodes or NODES, select=policy or "slackline", seed=seed, agents=agents,
-        slurm=slurm, rest=rest,
-    )  # fmt: skip
+        minutes=minutes,
+        speed=speed,
+        nodes=nodes or NODES,
+        select=policy or "slackline",
+        seed=seed,
+        agents=agents,
+        slurm=slurm,
+        rest=rest,
+    )
     ran = played(terminal, out, asked)
     show_beside(terminal, ran, minutes)
 
@@ -168,7 +174,6 @@ def asked_rmap(
 ) -> AskedRmap:
     """Return what is asked for; what does not fit is refused in a line."""
     from wattline.demo.rmap import POLICIES, AskedRmap
-    from wattline.errors import did_you_mean
 
     if not slurm:
         raise InputError("--rmap: the demonstration is one of Slurm; give --slurm, too")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +13,7 @@ import typer
 
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import InputError
+from wattline.units import duration_s, power_w
 
 if TYPE_CHECKING:
     from wattline.live.machine.base import JobSeen, Snapshot
@@ -114,8 +117,6 @@ def submit(
     """
     import getpass
 
-    from wattline.units import duration_s, power_w
-
     what: dict[str, Any] = {"user": user or getpass.getuser()}
     labels = {"kind": kind, "account": account, "partition": partition, "output": output, "priority": priority}
     what |= {name: value for name, value in labels.items() if value}
@@ -156,8 +157,6 @@ def jobs(
 
       wattline jobs --launcher launcher-run
     """
-    from dataclasses import asdict
-
     with _client(launcher) as client:
         found = client.everything() if all_ else client.snapshot()
     terminal = Terminal(as_json, quiet)
@@ -215,10 +214,6 @@ def _flag(flag: str, text: str, parse: Any) -> float:
 
 def _begin_s(text: str, client: LauncherClient) -> float:
     """Return a time of the machine: one of the calendar, or so much later than its present time."""
-    from datetime import datetime
-
-    from wattline.units import duration_s
-
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:

@@ -12,8 +12,8 @@ import typer
 
 from wattline.cli.paths import refuse_same
 from wattline.errors import InputError, ScenarioError
-from wattline.files import refuse_journal_file
-from wattline.units import duration_s, power_w
+from wattline.files import refuse_journal_file, write_whole
+from wattline.units import duration_s, in_full, power_w
 
 if TYPE_CHECKING:
     from wattline.telemetry.cleaning.rules import Rules
@@ -120,7 +120,8 @@ def asked(flag: str, parse: Callable[[str], float], text: str | None) -> float |
 def bounded(flag: str, value: float | None, least: float, most: float, unit: str) -> None:
     """Refuse a quantity that no sensor, machine or century has, by the flag's name; NaN is one of them."""
     if value is not None and not least <= value <= most:
-        raise ScenarioError(f"{flag}: must be from {least:g} to {most:g} {unit}, got {value:g} {unit}")
+        told = f"must be from {in_full(least)} to {in_full(most)} {unit}"
+        raise ScenarioError(f"{flag}: {told}, got {in_full(value)} {unit}")
 
 
 def epoch_of(text: str | None) -> float:
@@ -152,8 +153,6 @@ def check_target(out: Path, read: tuple[str | Path | None, ...]) -> None:
 def write_coverage(found: Joined, target: Path) -> None:
     """Write the measured share of every job."""
     import polars as pl
-
-    from wattline.files import write_whole
 
     frame = pl.DataFrame({"job_id": found.trace.jobs.job_id, "coverage": found.profiles.coverage})
     write_whole(target, frame.write_csv().encode())

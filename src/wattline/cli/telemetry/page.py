@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from wattline.units import in_full
+
 SHOWN = 4
 """Classes of sensors that fit beside each other; JSON has them all."""
 
@@ -24,7 +26,10 @@ def page(facts: dict[str, Any]) -> Any:
             count = facts["faults"][fault.word]
             done, meaning = WHAT[fault]
             table.add_row(
-                fault.word, f"{count:,}", f"{100 * count / max(facts['samples'], 1):.3g} %", Text(f"{done}: {meaning}")
+                fault.word,
+                f"{count:,}",
+                f"{in_full(100 * count / max(facts['samples'], 1), 3)} %",
+                Text(f"{done}: {meaning}"),
             )
         parts.append(table)
         parts.extend(_classes(facts, [fault.word for fault in found]))
@@ -78,7 +83,7 @@ def _about(facts: dict[str, Any]) -> Any:
         ),
         f"columns: {facts['sensor']}, {facts['time']}, {' + '.join(facts['power'])} in {facts['unit']}",
         (
-            f"rules: period {period}, held for {rules['hold']:g} of them, patience {patience}, stuck {stuck}, "
+            f"rules: period {period}, held for {in_full(rules['hold'])} of them, patience {patience}, stuck {stuck}, "
             f"maximum {most}"
         ),
     )

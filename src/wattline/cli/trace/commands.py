@@ -20,6 +20,7 @@ from wattline.cli.trace.flags import (
     say_machine,
     write_jobs,
 )
+from wattline.units import in_full
 
 app = typer.Typer(no_args_is_help=True, help="Look at, convert and draw workloads.")
 
@@ -137,7 +138,7 @@ def _info_table(facts: dict[str, Any]) -> Any:
 
     machine, found = facts["machine_nodes"], facts["machine"]
     unit = found["unit"] if found else "node"
-    load = "" if facts["offered_load"] is None else f", offered load {facts['offered_load']:.3g}"
+    load = "" if facts["offered_load"] is None else f", offered load {in_full(facts['offered_load'], 3)}"
     request = facts["request"]
     rows = [
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -187,8 +188,6 @@ def _write(found: Found, out: Path, table: Path, terminal: Terminal) -> None:
 
 def _facts(found: Found, out: Path | None, table: Path | None) -> dict[str, Any]:
     """Return the kinds, ready for JSON."""
-    import math
-
     rows = [
         {
             **{k: None if isinstance(v, float) and math.isinf(v) else v for k, v in vars(row.kind).items()},

@@ -12,6 +12,7 @@ from wattline.cli.paths import refuse_same, refuse_scenario, say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.cli.trace.flags import ColumnFlags, Cores, Format, Strict, TraceFile, Zone, columns_of, say_machine
 from wattline.errors import InputError, ScenarioError
+from wattline.units import power_w
 
 if TYPE_CHECKING:
     from wattline.reading.notes import Trace
@@ -52,7 +53,6 @@ def power(
     from wattline.formats.jobs import read_trace
     from wattline.formats.jobs.export import write_trace
     from wattline.generate.attach_power import attach_power
-    from wattline.units import power_w
 
     terminal = Terminal(as_json, quiet)
     refuse_scenario(trace)

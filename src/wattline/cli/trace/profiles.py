@@ -12,6 +12,7 @@ import typer
 from wattline.cli.paths import refuse_same
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import InputError, ScenarioError
+from wattline.units import power_w
 
 if TYPE_CHECKING:
     from wattline.formats.tables.profiles import Profiles
@@ -133,8 +134,6 @@ def merge(
 
 
 def _max_w(text: str | None) -> float | None:
-    from wattline.units import power_w
-
     try:
         watts = None if text is None else power_w(text)
     except InputError as problem:
