@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,15 @@ from benchmarks import (
     cases,
     days,
     demand_response,
-    launcher,
-    live_agent,
-    live_bus,
-    live_pass,
+    learning,
     moldable,
     packets,
     placing,
     startup,
+    sweeping,
 )
+from benchmarks.live import agent, bus, launcher, passes
+from benchmarks.rows import row
 
 
 def main() -> None:
@@ -45,24 +46,33 @@ def main() -> None:
         *moldable.CASES,
         *placing.CASES,
         *packets.CASES,
+        *learning.CASES,
         *launcher.CASES,
-        *live_bus.CASES,
-        *live_agent.CASES,
-        *live_pass.CASES,
+        *bus.CASES,
+        *agent.CASES,
+        *passes.CASES,
+        *sweeping.CASES,
     ]:
         if args.only in case.__name__:
             console.print(f"[dim]{case.__name__} …[/dim]")
-            rows += case(args.quick)
+            try:
+                rows += case(args.quick)
+            except (Exception, SystemExit) as problem:  # one that fails must not cost the others
+                told = f"{problem}\n{getattr(problem, 'stderr', None) or ''}".strip().splitlines()[-1]
+                console.print_exception()
+                rows.append(row(case.__name__, f"failed: {told}", "", met=False, failed=True))
     table = Table(title="Wattline bench")
     for column in ("what", "reached", "goal", ""):
         table.add_column(column, overflow="fold")
-    for row in rows:
-        met = "" if row["met"] is None else "[green]met[/green]" if row["met"] else "[red]missed[/red]"
-        table.add_row(row["what"], row["shown"], row["goal"], met)
+    for line in rows:
+        met = "" if line["met"] is None else "[green]met[/green]" if line["met"] else "[red]missed[/red]"
+        table.add_row(line["what"], line["shown"], line["goal"], met)
     console.print(table)
     report = {"machine": platform.machine(), "python": platform.python_version(), "rows": rows}
     args.json.write_text(json.dumps(report, indent=1, default=float))
     console.print(f"numbers in {args.json}")
+    if any(line.get("failed") for line in rows):
+        sys.exit("some cases failed: see above")
 
 
 if __name__ == "__main__":

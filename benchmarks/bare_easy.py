@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def bare_easy(submit: Any, work: Any, width: Any, estimate: Any, machine: int) -> Any:
     """Return start times of textbook EASY, one pass per instant."""
     jobs = submit.size

@@ -16,28 +16,12 @@ from wattline.policies.select import knapsack
 
 Floats = npt.NDArray[np.float64]
 
-YEAR = """
-import json, resource, time
-from wattline.systems.knapsack.study import PAPER, OURS, HEAVY, Piece, carry_out
-from wattline.systems.knapsack.data import load_jobs
-found = {}
-for scheme in (PAPER, OURS):
-    piece = Piece("mira-like", "wfp", scheme, 3000.0, 365.0, HEAVY)
-    load_jobs(piece.machine, piece.days, piece.load)
-    carry_out(piece)
-    began = time.perf_counter()
-    carry_out(piece)
-    found[scheme.name] = time.perf_counter() - began
-print(json.dumps([found, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024]))
-"""
-"""A process of its own, so that the memory is the year's alone (kilobytes on Linux)."""
-
 
 def mira_year(quick: bool) -> Rows:
     """A year at 86 % load under 3,000 kW, WFP: decisions every 10 s, samples every 5 minutes, with all that is
     counted.
     """
-    done = subprocess.run([sys.executable, "-c", YEAR], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-m", "benchmarks.mira_year"], capture_output=True, text=True, check=True)
     found, peak = json.loads(done.stdout)
     rows = [row(f"Mira-like year, {name}", f"{s:.1f} s", "≤ 10 s", met=s <= 10.0, s=s) for name, s in found.items()]
     return [

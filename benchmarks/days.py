@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from benchmarks.rows import Rows, row
-from wattline.bidding.days import Days, DayTrial, Pair, fixed_grid
+from wattline.bidding.hours.days import Days, DayTrial, Pair, fixed_grid
 from wattline.generate.jobs import generate
 from wattline.generate.rrze import IDLE_W, MeggieLike, kinds_like
 from wattline.generate.signal import GaussianSignal, generate_signal

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from benchmarks.rows import Rows, row
-from wattline.bidding.aqa import aqa_bid
-from wattline.bidding.setting import Protocol, Setting
-from wattline.bidding.trial import Trial, trial_hour
+from wattline.bidding.hours.setting import Protocol, Setting
+from wattline.bidding.hours.trial import Trial, trial_hour
+from wattline.bidding.searches.aqa import aqa_bid
 from wattline.model.regulation import Bid
 from wattline.systems.followers import AQA, SLACKLINE, Follower
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bus_agents import STATUS, TOPICS, Plan, run
+from benchmarks.live.many_agents import STATUS, TOPICS, Plan, run
 from benchmarks.rows import Rows, row
 from wattline.live.bus.base import Arrived, Bus
 from wattline.live.bus.inbox import Inbox

@@ -3,7 +3,7 @@
 What is measured is the controller and the wire, not agents, each of which has a node of its own to run on: ten thousand
 of them on the two cores of the controller would measure nothing but themselves. So these speak the wire's own language
 (MQTT's packets, frames of ZeroMQ with CURVE) and do no more than an agent must: a status with a number and a time, a
-cap taken and its time looked at. What a real agent costs is measured by ``live_agent``.
+cap taken and its time looked at. What a real agent costs is measured by ``live.agent``.
 """
 
 from __future__ import annotations
