@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,7 @@ class World:
 def draw(rng: np.random.Generator, size: str) -> World:
     """Draw a world: bursts and gaps, a target that jumps, kinds of every shape, policies with any parameters."""
     deep = size == "deep"
-    pick = lambda *values: values[int(rng.integers(len(values)))]  # noqa: E731
-    whole = lambda a, b: int(rng.integers(a, b + 1))  # noqa: E731
+    pick, whole = partial(_pick, rng), partial(_whole, rng)
     dyadic = rng.random() < 0.6
     nodes = whole(1, 40) if deep or rng.random() < 0.1 else whole(1, 10)
     idle = float(pick(0, 32, 64, 96, 100)) if dyadic else round(100 * rng.random(), 1)
@@ -88,39 +88,10 @@ def draw(rng: np.random.Generator, size: str) -> World:
     low_w = nodes * idle
     high_w = max(low_w, nodes * max(k[2] for k in kinds))
     covered = signal_from + step * size_y
-    bids: list[tuple[float, float | None, float]] = []
-    for i in range(whole(1, 5 if deep else 3)):
-        mean = max(1.0, float(round(low_w + (high_w - low_w) * (1.2 * rng.random() - 0.1))))
-        at = signal_from if i == 0 and rng.random() < 0.8 else begin + float(whole(0, max(0, int(until - begin))))
-        if rng.random() < 0.12:
-            bids.append((at, None, 0.0))
-        else:
-            bids.append(
-                (
-                    at,
-                    mean,
-                    float(
-                        round(pick(0.0, 0.3, 0.5 + rng.random(), 0.5 + rng.random()) * rng.random() * (high_w - low_w))
-                    ),
-                )
-            )
-    bids.sort(key=lambda b: b[0])
-    if not signal_from <= bids[0][0] <= covered:
-        bids[0] = (signal_from, *bids[0][1:])
-    limits: list[tuple[float, float]] = []
-    if rng.random() < 0.15:
-        limits = [
-            (
-                begin + float(whole(-3, 20) if i else -1),
-                float(round(low_w + (high_w - low_w) * (0.2 + rng.random())) + 1),
-            )
-            for i in range(whole(1, 3))
-        ]
-    outages: list[tuple[float, float, int, int, bool]] = []
-    for _ in range(whole(1, 3) if rng.random() < 0.2 else 0):
-        first = whole(0, nodes - 1)
-        off = begin + 0.5 * whole(0, 40)
-        outages.append((off, off + 0.5 * whole(1, 40), first, whole(1, nodes - first), rng.random() < 0.4))
+    times = (begin, until, signal_from, covered)
+    bids = _bids(rng, 5 if deep else 3, times, low_w, high_w)
+    limits = _limits(rng, begin, low_w, high_w)
+    outages = _outages(rng, begin, nodes)
     if mixed:
         jobs = [_of_first(job, kinds[0]) if rng.random() < 0.5 else job for job in jobs]
         bids = [
@@ -161,6 +132,68 @@ def draw(rng: np.random.Generator, size: str) -> World:
         until=until,
         curves=curves,
     )
+
+
+def _bids(
+    rng: np.random.Generator, most: int, times: tuple[float, float, float, float], low_w: float, high_w: float
+) -> list[tuple[float, float | None, float]]:
+    """Draw bids, some of them none, some beyond what the machine can draw; the signal covers the first."""
+    begin, until, signal_from, covered = times
+    bids: list[tuple[float, float | None, float]] = []
+    for i in range(_whole(rng, 1, most)):
+        mean = max(1.0, float(round(low_w + (high_w - low_w) * (1.2 * rng.random() - 0.1))))
+        at = signal_from if i == 0 and rng.random() < 0.8 else begin + float(_whole(rng, 0, max(0, int(until - begin))))
+        if rng.random() < 0.12:
+            bids.append((at, None, 0.0))
+        else:
+            bids.append(
+                (
+                    at,
+                    mean,
+                    float(
+                        round(
+                            _pick(rng, 0.0, 0.3, 0.5 + rng.random(), 0.5 + rng.random())
+                            * rng.random()
+                            * (high_w - low_w)
+                        )
+                    ),
+                )
+            )
+    bids.sort(key=lambda b: b[0])
+    if not signal_from <= bids[0][0] <= covered:
+        bids[0] = (signal_from, *bids[0][1:])
+    return bids
+
+
+def _limits(rng: np.random.Generator, begin: float, low_w: float, high_w: float) -> list[tuple[float, float]]:
+    """Draw power limits, mostly none."""
+    if rng.random() >= 0.15:
+        return []
+    return [
+        (
+            begin + float(_whole(rng, -3, 20) if i else -1),
+            float(round(low_w + (high_w - low_w) * (0.2 + rng.random())) + 1),
+        )
+        for i in range(_whole(rng, 1, 3))
+    ]
+
+
+def _outages(rng: np.random.Generator, begin: float, nodes: int) -> list[tuple[float, float, int, int, bool]]:
+    """Draw outages of nodes, mostly none."""
+    outages: list[tuple[float, float, int, int, bool]] = []
+    for _ in range(_whole(rng, 1, 3) if rng.random() < 0.2 else 0):
+        first = _whole(rng, 0, nodes - 1)
+        off = begin + 0.5 * _whole(rng, 0, 40)
+        outages.append((off, off + 0.5 * _whole(rng, 1, 40), first, _whole(rng, 1, nodes - first), rng.random() < 0.4))
+    return outages
+
+
+def _pick(rng: np.random.Generator, *values: Any) -> Any:
+    return values[int(rng.integers(len(values)))]
+
+
+def _whole(rng: np.random.Generator, least: int, most: int) -> int:
+    return int(rng.integers(least, most + 1))
 
 
 def draw_late(rng: np.random.Generator, size: str) -> World:
@@ -208,7 +241,7 @@ def _of_first(job: Any, kind: Any) -> Any:
 
 def _kind(rng: np.random.Generator, k: int, nodes: int, *, dyadic: bool) -> Any:
     """Draw a kind: cappable or not, with a promise or without, standby now and then."""
-    pick = lambda *values: values[int(rng.integers(len(values)))]  # noqa: E731
+    pick = partial(_pick, rng)
     width = 1 if rng.random() < 0.4 else int(rng.integers(1, max(1, nodes if rng.random() < 0.2 else nodes // 2) + 1))
     if dyadic:
         draw_w, stretch, work = (

@@ -13,6 +13,7 @@ from engine.worlds import policies
 from reference.moldable import MoldableJob, MoldableScheduler, MoldableSetup, Nodes, Row
 from reference.rmap import Adaptive, Naive, Traditional
 from reference.surplus import Surplus
+from wattline.arrays import Floats
 from wattline.errors import StuckError
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass, Outage
@@ -159,8 +160,37 @@ def draw(rng: np.random.Generator, size: str) -> World:
     if (leftover and not doubling) or varied:
         submit = np.sort(submit + rng.integers(0, 1024, count) / 1024)
     rigid = 0.0 if varied or rng.random() < 0.4 else 0.3
+    jobs = _jobs(rng, nodes, idle, tables, submit, rigid)
+    outages = _outages(rng, nodes, submit)
+    params = _params(rng, select)
+    return World(
+        nodes,
+        idle,
+        _limits(rng, nodes, idle, tables, submit),
+        tables,
+        told,
+        jobs,
+        select,
+        params,
+        cap="leftover" if leftover else "none",
+        order=str(rng.choice(["fcfs", "fcfs", "fcfs", *ORDERS])),
+        outages=outages,
+        kill=bool(rng.random() < 0.3),
+        requeue=bool(rng.random() < 0.8),
+        keep_progress=bool(rng.random() < 0.3),
+        ties="event" if rng.random() < 0.15 else "instant",
+        factors=[float(v) for v in rng.integers(28, 38, nodes) / 32.0] if varied else [],
+        fixed=float(rng.choice([0.0, 0.5])) if varied else 0.0,
+        equal_speed=bool(rng.random() < 0.5),
+    )
+
+
+def _jobs(
+    rng: np.random.Generator, nodes: int, idle: float, tables: list[Any], submit: Floats, rigid: float
+) -> list[Any]:
+    """Draw a job for every submission; a share ``rigid`` of them chooses no configuration."""
     jobs = []
-    for i in range(count):
+    for i in range(submit.size):
         app = -1 if rng.random() < rigid else int(rng.integers(0, len(tables)))
         work = float(rng.integers(0, 120)) / 4.0
         row = tables[app][int(rng.integers(0, len(tables[app])))] if app >= 0 else None
@@ -186,12 +216,22 @@ def draw(rng: np.random.Generator, size: str) -> World:
                 float(rng.choice([0.0, 3.0])),
             )
         )
+    return jobs
+
+
+def _outages(rng: np.random.Generator, nodes: int, submit: Floats) -> list[tuple[float, float, int, int, bool]]:
+    """Draw outages of nodes, mostly none."""
     outages: list[tuple[float, float, int, int, bool]] = []
     if rng.random() < 0.3:
         for _ in range(int(rng.integers(1, 4))):
             first, t = int(rng.integers(0, nodes)), float(np.floor(rng.choice(submit)) + rng.integers(0, 20))
             length = float(rng.choice([1, 10, 100]))
             outages.append((t, t + length, first, int(rng.integers(1, nodes - first + 1)), bool(rng.random() < 0.4)))
+    return outages
+
+
+def _params(rng: np.random.Generator, select: str) -> list[tuple[str, float]]:
+    """Draw parameters of a select policy; those that are left out have their defaults."""
     params = []
     if select in ("rmap-adaptive", "surplus"):
         params.append(("slower", float(rng.choice([0.0, 0.0, 0.25, 1.0, 1e9]))))
@@ -201,26 +241,7 @@ def draw(rng: np.random.Generator, size: str) -> World:
         params.append(("small", float(rng.choice([0.25, 0.5, 1.0]))))
     if select == "rmap-adaptive" and rng.random() < 0.4:
         params.append(("power_only", 1.0))
-    return World(
-        nodes,
-        idle,
-        _limits(rng, nodes, idle, tables, submit),
-        tables,
-        told,
-        jobs,
-        select,
-        params,
-        cap="leftover" if leftover else "none",
-        order=str(rng.choice(["fcfs", "fcfs", "fcfs", *ORDERS])),
-        outages=outages,
-        kill=bool(rng.random() < 0.3),
-        requeue=bool(rng.random() < 0.8),
-        keep_progress=bool(rng.random() < 0.3),
-        ties="event" if rng.random() < 0.15 else "instant",
-        factors=[float(v) for v in rng.integers(28, 38, nodes) / 32.0] if varied else [],
-        fixed=float(rng.choice([0.0, 0.5])) if varied else 0.0,
-        equal_speed=bool(rng.random() < 0.5),
-    )
+    return params
 
 
 # ------------------------------------------------------------------ the engine and its twin

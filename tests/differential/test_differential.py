@@ -24,7 +24,7 @@ from reference.at_random import AT_RANDOM
 from reference.scheduler import Scheduler
 from reference.select_backfill import by_end
 from wattline.kernel.compiled import JIT
-from wattline.model import fitindex
+from wattline.model.structures import fitindex
 
 SUITE = SEED_STRIDE
 """Number of the suite's first world: those of seed 1."""

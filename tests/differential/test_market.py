@@ -130,7 +130,7 @@ def _straight(job: Any, watts: float) -> Any:
     return RIGHT["longer"](replace(job, curve=()), watts)
 
 
-def _first_in_the_trace(m: Any, jobs: Any, value: Any) -> Any:
+def _first_in_the_trace(jobs: Any, value: Any) -> Any:
     return sorted(jobs, key=lambda j: j.number)
 
 
@@ -175,7 +175,7 @@ OF_TWIN: dict[Any, tuple[str, ...]] = {
         (target, "longer", _straight),
         (slackline, "longer", _straight),
         (target.Machine, "by_danger", _by_number),
-        (slackline, "in_line", _first_in_the_trace),
+        (slackline, "one_by_one", _first_in_the_trace),
         (slackline, "gone", _fresh),
         (track, "suffering", _over(2, 0)),
         (track, "suffering", _over(1, 0)),

@@ -15,7 +15,7 @@ from wattline.wiring.options import Options
 LEARNERS = ("t-test", "t-test-per-job", "quantile", "pooled", "oracle", "maximum", "measured")
 
 
-def jobs(seed: int = 0, count: int = 60) -> JobTable:
+def jobs(seed: int = 0, count: int = 36) -> JobTable:
     """Return jobs of four projects whose power changes, some of them suddenly."""
     rng = np.random.default_rng(seed)
     work = rng.uniform(50.0, 900.0, count)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from engine.worlds import cluster, run, table
-from wattline.errors import PolicyError, StuckError
+from wattline.errors import PolicyError, RunError, StuckError
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism, policy
+from wattline.policies.helpers import propose
 
 
 @policy("order")
@@ -51,6 +52,21 @@ def restless(s, arg, param, memory):
     """Set the timer to the next number after now, for ever."""
     s.wake_at_s[codes.CAP] = np.nextafter(s.now[0], np.inf)
     return 0
+
+
+@policy("select", wake="arrival timer")
+def far_ahead(s, arg, param, memory):
+    """Start the first job at a time in which no second counts."""
+    if s.now[0] < 1e20:
+        s.wake_at_s[codes.SELECT] = 1e20
+        return 0
+    return propose(s, 0, s.queue[s.q_head[0]])
+
+
+def test_a_clock_beyond_all_seconds_is_an_error() -> None:
+    """A timer so far ahead that jobs would take no time there ends the run with a line instead of wrong numbers."""
+    with pytest.raises(RunError, match=r"the clock of the run went to 1e\+20 s"):
+        run(table({"submit": 3, "work": 10, "nodes": 1}), cluster(1), select=far_ahead)
 
 
 def test_a_timer_that_is_not_a_number_is_named() -> None:

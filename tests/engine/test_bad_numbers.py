@@ -39,7 +39,12 @@ NONSENSE = [
     ("select", "conservative", {"depth": -5}, "'depth' must be at least 0, got -5"),
     ("select", "backfill-by-end", {"depth": -5}, "'depth' must be at least 0, got -5"),
     ("select", "reselect", {"drift": float("nan")}, "'drift' must be a number, got NaN"),
-    ("select", "reselect", {"drift": float("inf")}, "'drift' must be between -1e+09 and 1e+09, got inf"),
+    (
+        "select",
+        "reselect",
+        {"drift": float("inf")},
+        "'drift' must be between -1,000,000,000 and 1,000,000,000, got inf",
+    ),
     ("order", "shortest", {"truth": 2}, "'truth' must be between 0 and 1, got 2"),
     ("cap", "randomized", {"p_low": 0.5, "p_high": 1.5}, "'p_high' must be between 0 and 1, got 1.5"),
     ("cap", "randomized", {"p_low": -0.1, "p_high": 0.5}, "'p_low' must be between 0 and 1, got -0.1"),
@@ -91,7 +96,7 @@ def test_users_may_declare_ranges() -> None:
 def test_times_and_powers_beyond_all_measure_are_refused(column: str, value: float) -> None:
     """Where sums of floats would lose seconds or watts, or overflow, the job and the number are named."""
     given = {"submit_s": [0.0, 1.0], "work_s": [1.0, 1.0], "nodes": [1, 1]} | {column: [0.0, value]}
-    with pytest.raises(InputError, match=rf"job 2: {column} is .*, at most 1e\+(12|09) makes sense"):
+    with pytest.raises(InputError, match=rf"job 2: {column} is .*, at most 1,000,000,000(,000)? makes sense"):
         JobTable.build(**given)
 
 
@@ -105,5 +110,5 @@ def test_numbers_up_to_the_bounds_are_taken() -> None:
 
 def test_a_node_class_beyond_all_measure_is_refused() -> None:
     """A node class whose nodes draw more than a gigawatt each is refused by name."""
-    with pytest.raises(InputError, match=r"node class 'node': a node cannot draw 1e\+12 W"):
+    with pytest.raises(InputError, match=r"node class 'node': a node cannot draw 1,000,000,000,000 W"):
         cluster(1, max_w=1e12)

@@ -162,15 +162,18 @@ def test_editing_a_kernel_never_runs_stale_code(tmp_path: Path) -> None:
 
 
 @needs_jit
-def test_without_a_writable_cache(tmp_path: Path) -> None:
+def test_without_a_writable_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no cache can be written everything works, and one warning says that every process will compile."""
     (tmp_path / "file").write_text("")
     script = tmp_path / "probe.py"
     script.write_text(PROBE)
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     done = python("-W", "always", str(script), cache=tmp_path / "file" / "below")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[0] == str(1 / 1.5)
     assert done.stderr.count("no writable cache for compiled code") == 1
+    assert list((tmp_path / "tmp").iterdir()) == []  # what one process compiled for itself goes with it
 
 
 def test_only_fingerprinted_rooms_hold_compiled_code() -> None:

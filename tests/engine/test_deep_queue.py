@@ -9,8 +9,8 @@ from engine.test_against_reference import reference_jobs
 from engine.worlds import Work, cluster, run
 from reference.scheduler import Scheduler, Setup
 from wattline.kernel.compiled import JIT
-from wattline.model import fitindex
 from wattline.model.jobs import JobTable
+from wattline.model.structures import fitindex
 from wattline.wiring.options import Options
 
 NODES = 64

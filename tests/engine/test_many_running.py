@@ -10,7 +10,6 @@ import pytest
 from engine.test_against_reference import compare
 from engine.worlds import Work, cluster, run
 from reference.scheduler import Setup
-from wattline.model import many_running, running
 from wattline.model.cluster import Outage
 from wattline.model.codes import RUNNING
 from wattline.model.mechanism import policy
@@ -18,6 +17,7 @@ from wattline.model.state.layout import allocate
 from wattline.model.state.record import State
 from wattline.model.state.sizes import BLOCK, MANY_RUNNING, Sizes
 from wattline.model.state.switches import OPT_SORTED
+from wattline.model.structures import many_running, running
 from wattline.testing.plain import plain
 from wattline.wiring.options import Options
 

@@ -16,7 +16,8 @@ from engine.worlds import check_structure, cluster, digest, policies, run
 from wattline.arrays import Floats
 from wattline.control.rows import F_AFTER, F_NODES, F_USER, facts_of
 from wattline.errors import InputError, RunError
-from wattline.kernel.compiled import JIT, direct
+from wattline.kernel.compiled import JIT
+from wattline.kernel.slots import direct
 from wattline.model import codes
 from wattline.model.mechanism import Memory, policy
 from wattline.model.regulation import Bid

@@ -13,7 +13,7 @@ import pytest
 
 from engine.test_deep_queue import flood
 from engine.worlds import cluster, digest, policies, run
-from wattline.kernel.compiled import direct
+from wattline.kernel.slots import direct
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.state.layout import copy_state

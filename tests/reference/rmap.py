@@ -42,8 +42,8 @@ class Rmap(MoldableScheduler):
         return min(fits, key=lambda r: (r.told_time, self.told_power(job, r), r.nodes, r.cores, r.cap), default=None)
 
     def least(self, job: MoldableJob) -> Row:
-        """The configuration of least power."""
-        return min(self.ever(job), key=lambda r: (self.told_power(job, r), r.nodes, r.cores, r.cap))
+        """The configuration of least power; of equals the fastest."""
+        return min(self.ever(job), key=lambda r: (self.told_power(job, r), r.told_time, r.nodes, r.cores, r.cap))
 
     def as_traditional(self, job: MoldableJob) -> Row:
         """All cores, no cap, the nodes asked for; fewer where the limit allows no more."""

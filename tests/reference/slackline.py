@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from reference.target import CLOSE, LEAST_WORK_S, Job, Machine, Plan, UnclearError, held_exactly, longer
+from reference.target import LEAST_WORK_S, Job, Machine, Plan, longer, one_by_one
 
 
 def slack_used(m: Machine, job: Job, slow: float) -> Fraction:
@@ -47,29 +47,6 @@ def used_on_nodes(m: Machine, job: Job, slow: float) -> Fraction | float:
     return gone(m, job) / most if m.beyond(most, 0) else 1.0
 
 
-def in_line(m: Machine, jobs: list[Job], value: Callable[[Job], Fraction | float]) -> list[Job]:
-    """Return jobs by a value, the largest first; of equals the first in the trace."""
-    line = sorted(jobs, key=lambda j: (-value(j), j.number))
-    for i, a in enumerate(line):
-        for b in line[i + 1 :]:
-            x, y = value(a), value(b)
-            if math.isinf(x) or math.isinf(y) or {slack(m, j, 0) for j in (a, b)} == {math.inf}:
-                continue
-            alike = (a.kind, a.work, a.submit, a.story, a.draw, a.floor) == (
-                b.kind,
-                b.work,
-                b.submit,
-                b.story,
-                b.draw,
-                b.floor,
-            )
-            if abs(x - y) <= CLOSE * max(1.0, abs(x)) and not alike:
-                exact = x == y and not {m.profile(a), m.profile(b)} & m.noisy
-                if not (exact and m.setup.dyadic and held_exactly(x, y, gone(m, a), gone(m, b))):
-                    raise UnclearError(f"jobs {a.number} and {b.number} can spare as much at {m.now}")
-    return line
-
-
 def stop_or_go(m: Machine, plan: Plan, *, stop: float, force: float, slow: float) -> None:
     """Let paused jobs go on that must or that fit below the target; pause some that can afford it where the lowest caps
     exceed it.
@@ -78,7 +55,7 @@ def stop_or_go(m: Machine, plan: Plan, *, stop: float, force: float, slow: float
     m.beyond(room, 0.0)
     net = {j: j.nodes * (m.lowest(j) - m.setup.idle) for j in m.on_nodes}
     taken = 0.0
-    for job in in_line(m, [j for j in m.on_nodes if j.status == "paused"], lambda j: used_on_nodes(m, j, slow)):
+    for job in one_by_one([j for j in m.on_nodes if j.status == "paused"], lambda j: used_on_nodes(m, j, slow)):
         must = m.most(force, used_on_nodes(m, job, slow))
         if (m.beyond(net[job], room) and not must) or not m.under_limit(m.rise_in_force(job), taken):
             break
@@ -89,7 +66,7 @@ def stop_or_go(m: Machine, plan: Plan, *, stop: float, force: float, slow: float
         for j in m.working()
         if net[j] > 0.0 and m.beyond(min(stop, force), used_on_nodes(m, j, slow)) and m.beyond(0.0, room)
     ]
-    for job in in_line(m, may, lambda j: spare(m, j, slow)):
+    for job in one_by_one(may, lambda j: spare(m, j, slow)):
         if not m.beyond(0.0, room) or m.beyond(room + 0.5 * net[job], 0.0):
             return
         plan.stops.append(job)

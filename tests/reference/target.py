@@ -27,9 +27,22 @@ from reference.target_facts import (
     UnclearError,
     held_exactly,
     longer,
+    one_by_one,
 )
 
-__all__ = ["CLOSE", "LEAST_WORK_S", "Job", "Kind", "Machine", "Plan", "Setup", "UnclearError", "held_exactly", "longer"]
+__all__ = [
+    "CLOSE",
+    "LEAST_WORK_S",
+    "Job",
+    "Kind",
+    "Machine",
+    "Plan",
+    "Setup",
+    "UnclearError",
+    "held_exactly",
+    "longer",
+    "one_by_one",
+]
 
 
 class Machine:
@@ -236,26 +249,7 @@ class Machine:
 
     def by_danger(self, jobs: list[Job], sign: int) -> list[Job]:
         """Return jobs by their danger, the least first (sign 1) or the most (-1); of equals the first in the trace."""
-        line = sorted(jobs, key=lambda j: (sign * self.danger(j), j.number))
-        for i, a in enumerate(line):
-            for b in line[i + 1 :]:
-                gap = abs(self.danger(a) - self.danger(b))
-                alike = (a.kind, a.work, a.submit, a.story, a.draw, a.floor) == (
-                    b.kind,
-                    b.work,
-                    b.submit,
-                    b.story,
-                    b.draw,
-                    b.floor,
-                )
-                promised = any(
-                    not self.setup.kinds[j.kind].standby and self.setup.kinds[j.kind].limit < math.inf for j in (a, b)
-                )
-                if gap <= CLOSE * max(1.0, abs(self.danger(a))) and promised and not alike:
-                    exact = gap == 0 and not {self.profile(a), self.profile(b)} & self.noisy
-                    if not (exact and self.setup.dyadic and held_exactly(self.degradation(a), self.degradation(b))):
-                        raise UnclearError(f"jobs {a.number} and {b.number} are as much in danger at {self.now}")
-        return line
+        return one_by_one(jobs, lambda job: -sign * self.danger(job))
 
     # -- time
 

@@ -123,3 +123,25 @@ class Plan:
     uncapped: bool = False
     spared: set[int] = field(default_factory=set)
     """Kinds whose jobs get no cap."""
+
+
+EQUAL = 1e-9
+"""Needs of jobs that differ by no more than this (or this part) are equal: the engine rounds times."""
+
+
+def one_by_one(jobs: Sequence[Job], value: Callable[[Job], Fraction | float]) -> list[Job]:
+    """Return jobs by a value, the largest first; of equals the first in the trace.
+
+    Where rounding could make equals of others, or others of equals, nobody knows.
+    """
+    left, line = list(jobs), []
+    while left:
+        values = {job.number: value(job) for job in left}
+        most = max(values.values())
+        near = 0.0 if math.isinf(most) else EQUAL * max(1.0, abs(float(most)))
+        gaps = {number: 0.0 if own == most else float(most - own) for number, own in values.items()}
+        if any(near / 1000 < gap < 1000 * near for gap in gaps.values()):
+            raise UnclearError(f"needs of jobs {sorted(values)} are nearly equal")
+        line.append(min((job for job in left if gaps[job.number] <= near), key=lambda job: job.number))
+        left.remove(line[-1])
+    return line
