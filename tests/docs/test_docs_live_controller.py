@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 from test_docs_commands import ROOT, follow
 
+from wattline.api.site.plan import plan_site
 from wattline.errors import InputError
 from wattline.live.controller.config import SiteSpec, read_site
 
@@ -83,6 +84,9 @@ def test_the_example_is_sound(tmp_path: Path) -> None:
         ('listen = "tcp://127.0.0.1:7411"', "", "[bus] give controllers = "),
         ("tcp://127.0.0.1", "tcp://0.0.0.0", "can be reached from other machines"),
         ('lease = "10 s"', 'lease = "2 s"', "[control] lease: must be three periods"),
+        ('lease = "10 s"', 'lease = "2 h"', "[control] lease: must be three periods (3 s) at least and at most 3600 s"),
+        ('lease = "10 s"', 'lease = "10 s"\nsilent = "1e9 s"', "[control] silent: must be 3600 s at most"),
+        ('caps = "250 ms"', 'caps = "1e-6 s"', "[control] caps: must be 0.01 s at least"),
         ("[manager]", '[signal]\nlisten = "nowhere"\n[manager]', "[signal] listen: expected an address like"),
         ('site = "demo"', 'site = "demo"\nstandby = true', "standby: unknown key"),
         ('kind = "launcher"', 'kind = "slurm"', '[manager] run_dir: is a key of kind = "launcher"'),
@@ -100,3 +104,21 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, old: str, new: str, told: str
     assert str(caught.value).startswith(f"{tmp_path / 'site.toml'}: ")
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('margin = "200 W"', 'margin = "9 kW"', "[guard] margin: 9 kW leave nothing of the limit, 9 kW"),
+        ("[guard]", '[signal]\nleast = "9.2 kW"\n[guard]', "[signal] least: 9.2 kW are above the limit, 9 kW"),
+        ('hard = "9.5 kW"', 'hard = "150 W"', "[guard] margin: 200 W leave nothing of the limit, 150 W"),
+    ],
+)
+def test_rules_under_which_nothing_runs_are_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
+    """Margins and least limits are held against the limit of the scenario and the hard one."""
+    shutil.copytree(ROOT / "examples" / "live", tmp_path / "live")
+    site = tmp_path / "live" / "site.toml"
+    assert plan_site(site).spec.guard.margin == 200.0
+    site.write_text(site.read_text().replace(old, new, 1))
+    with pytest.raises(InputError, match=re.escape(told)):
+        plan_site(site)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from docs.systems_doc import FOLDER, block, generated, markdown, results, take_in
+from docs.systems_doc import BLOCK, FOLDER, block, generated, markdown, results, take_in
 
 PAGES = sorted(FOLDER.glob("*.md"))
 CLAIM = {"where": "Fig. 1", "statement": "a | b", "ours": "c", "verdict": "untestable", "because": "d", "short": "x"}
@@ -19,6 +19,24 @@ RUN: dict[str, Any] = {"created": "2026-01-02T00:00:00", "remarks": [], "claims"
 def test_a_page_shows_what_the_run_found(page: Path) -> None:
     """Statements, verdicts and tables are those of statements.json (scripts/update-systems writes them)."""
     assert page.read_text(encoding="utf-8") == generated(page, results())
+
+
+@pytest.mark.parametrize("name", sorted(results()))
+def test_a_page_shows_all_of_its_run(name: str) -> None:
+    """All statements and every table, between marks, so that none of them is typed by hand."""
+    shown = [match.group(1) for match in BLOCK.finditer((FOLDER / f"{name}.md").read_text(encoding="utf-8"))]
+    assert sorted(shown) == sorted(["statements", *(f"table {table}" for table in results()[name]["tables"])])
+
+
+@pytest.mark.parametrize("name", sorted(results()))
+def test_a_number_that_is_typed_over_is_seen(name: str, tmp_path: Path) -> None:
+    """In every block of every page: a page with another digit is not the one that the run makes."""
+    text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    for match in BLOCK.finditer(text):
+        digit = next(at for at in range(match.end(), match.start(), -1) if text[at].isdigit())
+        page = tmp_path / f"{name}.md"
+        page.write_text(f"{text[:digit]}{(int(text[digit]) + 1) % 10}{text[digit + 1 :]}", encoding="utf-8")
+        assert generated(page, results()) == text
 
 
 def test_every_statement_that_is_not_held_has_a_reason() -> None:

@@ -236,7 +236,7 @@ def lead(guide: Guide, slurm: SlurmCluster) -> None:
     seen["agent"] = guide.type(6, "enable --now wattline-agent")
     others(slurm.names)
     seen["bus"] = guide.type(6, "--bus")
-    job = slurm.submit("sleep 60", "--comment=kind=post", "-H")
+    job = slurm.submit("sleep 240", "--comment=kind=post", "-H")  # it runs on to the end of all this
     slurm.command("scontrol", "release", job)
     seen["dry run"] = guide.type(7, "dry-run.conf", codes=(0, 1))  # 1: nothing to do for it
     seen["state in the dry run"] = slurm.shown(job, "State")
