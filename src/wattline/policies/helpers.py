@@ -49,7 +49,7 @@ def free_extents(s: State, p: int) -> Iterator[tuple[int, int]]:
     while first >= 0:
         end = s.fx_to[first]
         yield first, end
-        first = _next_free(s, p, end)
+        first = _next_free(s, p, first + 1)
 
 
 @library

@@ -112,7 +112,8 @@ def _last_start(s: State, node: int) -> int:
 def next_free(s: State, p: int, node: int) -> int:
     """Return the first node of the first free extent of class p that begins at a node of it or later; -1 if none does.
 
-    It ends at ``s.fx_to`` of that node, from where the next one is asked for.
+    It ends at ``s.fx_to`` of that node. The next one is asked for from the node after its first, which does not wait
+    for where it ends to be read.
     """
     a = next_start(s, node)
     return a if a < s.pool_first[p] + s.pool_count[p] else -1
@@ -270,6 +271,6 @@ def fall_asleep(s: State) -> int:
                     slept += b - a
                 else:
                     following = min(following, s.fx_since_s[a] + delay)
-            a = next_free(s, p, b)
+            a = next_free(s, p, a + 1)
     s.next_sleep_s[0] = following
     return slept

@@ -32,7 +32,7 @@ def count_free(s: State, p: int, free: Any) -> int:
     while first >= 0:
         a = first
         b = s.fx_to[first]
-        first = next_free(s, p, b)
+        first = next_free(s, p, first + 1)
         total += b - a
         while edge <= a:
             free[r] = here
@@ -117,7 +117,7 @@ def pick_counted(s: State, p: int, take: Any, n: int) -> int:
     while first >= 0:
         a = first
         b = s.fx_to[first]
-        first = next_free(s, p, b)
+        first = next_free(s, p, first + 1)
         while a < b:
             while edge <= a:
                 r += 1
@@ -157,7 +157,7 @@ def pick_marked(s: State, p: int, mark: Any) -> int:
             i += 1
         s.place_b[ended] = end
         ended += before
-        first = next_free(s, p, end)
+        first = next_free(s, p, first + 1)
     return begun
 
 
@@ -170,7 +170,7 @@ def pick_between(s: State, p: int, first: int, last: int) -> int:
     while start >= 0:
         a = start
         b = s.fx_to[start]
-        start = next_free(s, p, b)
+        start = next_free(s, p, start + 1)
         low = max(a, a + first - before)
         high = min(b, a + last - before)
         if low < high:

@@ -49,7 +49,7 @@ def _pick(s: State, p: int, need: int) -> None:
             elif _after(s, s.place_a[0], node, True):
                 s.place_a[0] = node
                 _sink(s, 0, need, True)
-        first = next_free(s, p, s.fx_to[first])
+        first = next_free(s, p, first + 1)
     for at in range(need // 2 - 1, -1, -1):
         _sink(s, at, need, False)
     for last in range(need - 1, 0, -1):
@@ -66,9 +66,9 @@ def frugal(s: State, j: int, param: Any, memory: Any) -> int:
     need = s.nodes[j]
     rows = 0
     if s.node_factor.shape[0] == 0:
-        b = s.pool_first[p]
+        a = s.pool_first[p] - 1
         while need > 0:
-            a = next_start(s, b)
+            a = next_start(s, a + 1)
             b = min(s.fx_to[a], a + need)
             s.place_a[rows] = a
             s.place_b[rows] = b

@@ -15,9 +15,9 @@ def lowest(s: State, j: int, param: Any, memory: Any) -> int:
     p = s.pool[j]
     need = s.nodes[j]
     rows = 0
-    b = s.pool_first[p]
+    a = s.pool_first[p] - 1
     while need > 0:
-        a = next_start(s, b)
+        a = next_start(s, a + 1)
         b = min(s.fx_to[a], a + need)
         s.place_a[rows] = a
         s.place_b[rows] = b
