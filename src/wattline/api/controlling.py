@@ -51,7 +51,7 @@ def run_site(
     """
     from wattline.live.controller.leading.handover import Waiting
     from wattline.live.controller.leading.lease import Lease, LeaseLost
-    from wattline.live.controller.leading.off import Off
+    from wattline.live.controller.leading.off import Off, stays_ended
     from wattline.live.controller.serve import stand_by, until_stopped
     from wattline.live.watch.logs import Log, Logs
     from wattline.live.watch.metrics import open_metrics
@@ -67,8 +67,13 @@ def run_site(
     folder.mkdir(parents=True, exist_ok=True)
     owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     lease = Lease(folder / "lease.json", owner, lease_s=max(LEAST_LEASE_S, spec.control.lease / spec.clock.speed))
-    off = Off(folder, began_s)
+    stays = not dry_run and stays_ended(folder)
+    off = Off(folder, -math.inf if stays else began_s)
     try:
+        if stays:
+            log.say(
+                "stays-ended", "warning", text="wattline off has just ended a controller that hung; start again to lead"
+            )
         for line in missing(planned):
             log.say("missing", "warning", text=line)
         for line in manager_notes(planned):
@@ -141,7 +146,7 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> LetGo:
 
 def _end_controllers(lease: Lease, folder: Path, done: LetGo, wait_s: float) -> list[str] | None:
     """Tell controllers to end; return the nodes that the one that led did not hear to be free (None: nobody knows)."""
-    from wattline.live.controller.leading.off import read_freed, say_off
+    from wattline.live.controller.leading.off import end_hung, read_freed, say_off
 
     say_off(folder)
     held = lease.holder()
@@ -162,7 +167,10 @@ def _end_controllers(lease: Lease, folder: Path, done: LetGo, wait_s: float) -> 
             break
         time.sleep(0.2)
     done.notes.append(f"the controller of term {held.term} did not answer: what it led is let go from here")
-    if not lease.leads():
+    if lease.leads():
+        hung = end_hung(held.owner, folder)
+        done.notes += [hung] if hung else []
+    else:
         done.kept[f"the controller of term {held.term}"] = "it leads on, and renews its lease; end its process"
     return None
 

@@ -94,3 +94,26 @@ def test_off_does_the_work_itself_and_a_launcher_that_hangs_ends_no_reign(rig: R
     assert "released: 6 nodes, which have put back what they found" in off(rig)
     rig.until(lambda: not _caps_left(rig.layout), 5.0, "the limits")
     assert "paused" not in rig.phases().values()
+
+
+def test_off_ends_a_controller_that_hangs(rig: Rig) -> None:
+    """A controller that is stopped keeps the address at which agents wait: off takes its lease, ends its process, and
+    lets the machine go. No limit is left behind.
+    """
+    hung = rig.processes.running.pop("controller")
+    hung.send_signal(signal.SIGSTOP)
+    try:
+        said = off(rig)
+        assert hung.wait(5.0) == -signal.SIGKILL
+    finally:
+        hung.kill()
+        hung.wait()
+    assert f"process {hung.pid} hung and was ended" in said
+    assert "released: 6 nodes, which have put back what they found" in said
+    rig.until(lambda: not _caps_left(rig.layout), 5.0, "the limits")
+    rig.start("controller")  # as a unit of systemd does with what was killed
+    assert rig.processes.running.pop("controller").wait(START_S) == 0
+    assert '"stays-ended"' in rig.log()
+    assert not _caps_left(rig.layout)
+    rig.start("controller")  # as somebody does who wants it to lead
+    rig.until(rig.led, 60.0, "the controller")

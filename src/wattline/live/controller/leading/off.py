@@ -6,6 +6,8 @@ import contextlib
 import json
 import math
 import os
+import signal
+import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +27,12 @@ OFF = "off"
 """A file of this name in the journal's folder, touched by ``wattline off``, ends controllers in an orderly way."""
 FREED = "let-go.json"
 """Where a controller that ends writes which nodes did not say that they are free."""
+ENDED = "ended-by-off"
+"""A file of this name in the journal's folder: off has ended a controller that hung."""
+STARTS_AGAIN_S = 60.0
+"""Seconds within which a unit starts again what was killed."""
+KILLED_S = 5.0
+"""Seconds within which the system has ended a process that was killed."""
 OFF_WAIT_S, OFF_AGAIN_S, OFF_LEAST = 7.0, 0.2, 3
 """Seconds (of the wall) for which off is said at most, how often, and how many times at least."""
 
@@ -101,6 +109,48 @@ def say_off(folder: Path) -> None:
         path.unlink()
         path.touch()
     as_its_folder(path)
+
+
+def end_hung(owner: str, folder: Path) -> str:
+    """End the process of a controller that lost its lease because it hangs; return in words what was done, if anything.
+
+    One that is stopped keeps its addresses, at which agents wait for the word. It is ended only where the name that it
+    leads by is of this host, and the process of that number is a controller of Wattline. The folder keeps that it was.
+    """
+    host, _, rest = owner.rpartition("-")[0].rpartition("-")
+    if not rest.isdigit():
+        return ""
+    if host != socket.gethostname():
+        return f"it ran on {host} as process {rest}, and may keep its address"
+    try:
+        words = Path(f"/proc/{rest}/cmdline").read_bytes().split(b"\0")
+        if not (b"controller" in words and any(b"wattline" in word for word in words)):
+            return ""
+        (folder / ENDED).touch()
+        as_its_folder(folder / ENDED)
+        os.kill(int(rest), signal.SIGKILL)
+        until_s = time.monotonic() + KILLED_S
+        while Path(f"/proc/{rest}/cmdline").read_bytes() and time.monotonic() < until_s:
+            time.sleep(0.02)
+    except PermissionError:
+        return f"process {rest} hangs and is not ours to end; end it, and say off again"
+    except OSError:
+        pass  # it is gone
+    return f"process {rest} hung and was ended"
+
+
+def stays_ended(folder: Path) -> bool:
+    """Tell whether this is the start that follows when an off has just ended a controller that hung; it counts once.
+
+    A unit of systemd starts again whatever was killed: without this it would lead a machine that was let go.
+    """
+    path = folder / ENDED
+    try:
+        fresh = time.time() - path.stat().st_mtime < STARTS_AGAIN_S
+        path.unlink()
+    except OSError:
+        return False
+    return fresh
 
 
 def note_freed(folder: Path, term: int, unheard: Sequence[str]) -> None:
