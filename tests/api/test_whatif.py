@@ -11,8 +11,10 @@ import polars as pl
 import pytest
 
 import wattline as wl
-from wattline.api.asked.effects import felt
+from wattline.api.asked.effects import felt, mean_waits_s
 from wattline.api.trace import log_at
+from wattline.report.count.effects import find_effects
+from wattline.units import show_duration
 
 NODES = 16
 MACHINE = wl.Machine(nodes=NODES, idle="100 W", max="300 W")
@@ -34,6 +36,43 @@ def joined(*parts: dict[str, list[Any]]) -> wl.Trace:
     """Return all jobs of several streams as one trace."""
     rows = sorted(zip(*([v for part in parts for v in part[key]] for key in parts[0]), strict=True))
     return wl.from_frame(dict(zip(parts[0], map(list, zip(*rows, strict=True)), strict=True)), name="made")
+
+
+@pytest.mark.filterwarnings("ignore:LOAD 2.38, ABOVE 1")
+def test_waits_are_held_against_those_of_the_same_jobs(tmp_path: Path) -> None:
+    """Jobs that start in one run only have nothing beside them. Here all-wide jobs, which waited longest, can never
+    start under the limit, and the others wait longer: means of all jobs would say the opposite. Sentence, effects and
+    page count the jobs that start in both, as a plain join has them.
+    """
+    last_s = 300 * 420.0
+    wide = {"submit_s": [last_s] * 60, "work_s": [3600.0] * 60, "nodes": [NODES] * 60, "user": ["u0", "u1"] * 30}
+    found = wl.whatif(joined(stream(gap_s=420.0), wide), MACHINE, limit="3.6 kW", causes=False)
+    before, after = found.base, found.answers[0].after
+    assert (before.summary.jobs.started, after.summary.jobs.started) == (360, 300)
+    assert after.summary.wait_s.mean < before.summary.wait_s.mean
+    old = {row["job_id"]: row for row in before.jobs.iter_rows(named=True) if row["wait_s"] is not None}
+    new = {row["job_id"]: row for row in after.jobs.iter_rows(named=True) if row["wait_s"] is not None}
+    both = sorted(old.keys() & new.keys())
+    mean_s = [sum(rows[job]["wait_s"] for job in both) / len(both) for rows in (old, new)]
+    assert mean_waits_s(before, after) == pytest.approx(tuple(mean_s))
+    assert mean_s[1] > mean_s[0]
+    waits = [show_duration(seconds) for seconds in mean_s]
+    told = f"jobs that start in both wait {waits[1]} on average instead of {waits[0]}; 60 jobs can never start"
+    assert told in found.answers[0].sentence
+    side = wl.compare(before=before, after=after)
+    assert "(of different jobs: 60 fewer start)" in side.sentence
+    assert side.found.notes == (
+        "with 'after' 60 fewer jobs start than with 'before': mean waits of both are of different jobs",
+    )
+    effects = find_effects(side.runs, side.loaders)["after"]["user"]
+    for row in effects:
+        mine = [job for job in both if old[job]["user"] == row.name]
+        assert row.jobs == len(mine)
+        assert row.total_s == pytest.approx(sum(new[job]["wait_s"] - old[job]["wait_s"] for job in mine))
+    assert len(effects) == 6
+    assert find_effects(side.runs) == {"after": {}}  # summaries alone do not know which jobs start in both
+    page = side.write(tmp_path / "page.html").read_text()
+    assert "those count that start in both" in page
 
 
 def test_an_answer_is_the_run_with_that_key() -> None:

@@ -62,10 +62,18 @@ def waits(run: Run) -> pl.DataFrame:
     return run.jobs.filter(pl.col("wait_s").is_not_null())
 
 
-def mean_wait_s(run: Run) -> float:
-    """Return the mean wait of a run's jobs."""
-    mean = waits(run)["wait_s"].mean()
-    return float(mean) if isinstance(mean, (int, float)) else math.nan
+def mean_waits_s(before: Run, after: Run) -> tuple[float, float]:
+    """Return the mean waits in two runs of the jobs that started in both (NaN: none did): others have no partner."""
+    both = waits(before).select("job_id", "wait_s").join(waits(after).select("job_id", after_s="wait_s"), on="job_id")
+    if both.is_empty():
+        return math.nan, math.nan
+    return float(both["wait_s"].to_numpy().mean()), float(both["after_s"].to_numpy().mean())
+
+
+def more_wait_s(before: Run, after: Run) -> float:
+    """Return by how many seconds the jobs that started in both runs wait longer in the second, on average."""
+    old_s, new_s = mean_waits_s(before, after)
+    return new_s - old_s
 
 
 def is_noticed(before_s: float, after_s: float) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wattline.api.asked import questions
 from wattline.api.asked.effects import (
@@ -20,7 +20,8 @@ from wattline.api.asked.effects import (
     heaviest_user,
     idle_words,
     is_noticed,
-    mean_wait_s,
+    mean_waits_s,
+    more_wait_s,
     widest,
     without_jobs,
 )
@@ -35,10 +36,6 @@ from wattline.api.studies import Study
 from wattline.api.trace import Trace, from_frame, read_trace
 from wattline.errors import InputError
 from wattline.units import power_w, show_duration, show_energy, show_power
-
-if TYPE_CHECKING:
-    from wattline.report.count.metrics import Summary
-
 
 IDLE_W, MAX_W = 100.0, 300.0
 """Watts of a node that are assumed where a question needs some and none were given."""
@@ -69,7 +66,7 @@ class Answer:
         """The answer in a sentence."""
         if self.after is self.before:  # only what it costs was asked
             return f"The log as it is: {_cost(self)}."
-        parts = [_waits(self.before.summary, self.after.summary)]
+        parts = [_waits(self.before, self.after)]
         parts += [words for words in (_lost(self), _power(self), _cost(self)) if words]
         return f"With {self.phrase or self.label} {'; '.join(parts)}."
 
@@ -296,7 +293,7 @@ def _ground(jobs: Trace, machine: Machine) -> Ground:
 
 def _cause(answer: Answer, asked: WhatIf, jobs: Trace, ground: Ground) -> Cause | None:
     """Return what longer waits come from: the suspect without whom most of the effect is gone."""
-    before_s, after_s = mean_wait_s(answer.before), mean_wait_s(answer.after)
+    before_s, after_s = mean_waits_s(answer.before, answer.after)
     added = _idle_of_added(answer, asked, ground)
     if added is not None and added.part >= DOMINANT:
         return added
@@ -314,11 +311,11 @@ def _idle_of_added(answer: Answer, asked: WhatIf, ground: Ground) -> Cause | Non
     fewer = {key: value for key, value in answer.setting.items() if key != "cluster.nodes"}
     alone = next((one.after for one in asked.answers if one.setting == fewer), None)
     alone = alone or asked.study.at(fewer).simulate(listener=Silent())
-    effect_s = mean_wait_s(answer.after) - mean_wait_s(alone)
-    if not (effect_s > 0.0 and is_noticed(mean_wait_s(alone), mean_wait_s(answer.after))):
+    effect_s = more_wait_s(alone, answer.after)
+    if not (effect_s > 0.0 and is_noticed(*mean_waits_s(alone, answer.after))):
         return None
     lighter = dict(answer.setting) | {"cluster.idle": ground.idle_w * ground.nodes / count}
-    left_s = mean_wait_s(asked.study.at(lighter).simulate(listener=Silent())) - mean_wait_s(alone)
+    left_s = more_wait_s(alone, asked.study.at(lighter).simulate(listener=Silent()))
     words = idle_words(count - ground.nodes, ground.idle_w, limit_w, ground.unit, added=True)
     return Cause(words, min(1.0, 1.0 - left_s / effect_s))
 
@@ -328,8 +325,8 @@ def _suspects(answer: Answer, asked: WhatIf, jobs: Trace, ground: Ground) -> lis
     limit_w = answer.setting.get("limit.power")
     if limit_w is not None and ground.idle_w > 0.0 and "cluster.sleep" not in answer.setting:
         dark = dict(answer.setting) | {"cluster.sleep": {"power": 0.0, "after": 0.0}}
-        whole_s = mean_wait_s(answer.after) - mean_wait_s(answer.before)
-        left_s = mean_wait_s(asked.study.at(dark).simulate(listener=Silent())) - mean_wait_s(answer.before)
+        whole_s = more_wait_s(answer.before, answer.after)
+        left_s = more_wait_s(answer.before, asked.study.at(dark).simulate(listener=Silent()))
         count = answer.setting.get("cluster.nodes", ground.nodes)
         words = idle_words(count, ground.idle_w, limit_w, ground.unit, added=False)
         found.append(Cause(words, min(1.0, 1.0 - left_s / whole_s)))
@@ -377,13 +374,17 @@ def _ratio(jobs: Trace, rest: Trace, nodes: int) -> float:
 # ---------------------------------------------------------------------- words
 
 
-def _waits(before: Summary, after: Summary) -> str:
-    old_s, new_s = before.wait_s.mean, after.wait_s.mean
-    if math.isnan(old_s) or math.isnan(new_s):
-        return "no job starts" if math.isnan(new_s) else f"jobs wait {show_duration(new_s)} on average"
+def _waits(before: Run, after: Run) -> str:
+    """Return how long jobs wait: those that start in both runs, for the waits of others have nothing beside them."""
+    old, new = before.summary.jobs.started, after.summary.jobs.started
+    old_s, new_s = mean_waits_s(before, after)
+    if math.isnan(new_s):
+        alone_s = after.summary.wait_s.mean
+        return "no job starts" if math.isnan(alone_s) else f"jobs wait {show_duration(alone_s)} on average"
+    who = "jobs" if old == new else "jobs that start in both"
     if not is_noticed(old_s, new_s):
-        return f"jobs wait as long as before ({show_duration(new_s)} on average)"
-    return f"jobs wait {show_duration(new_s)} on average instead of {show_duration(old_s)}"
+        return f"{who} wait as long as before ({show_duration(new_s)} on average)"
+    return f"{who} wait {show_duration(new_s)} on average instead of {show_duration(old_s)}"
 
 
 def _lost(answer: Answer) -> str:

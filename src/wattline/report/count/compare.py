@@ -125,7 +125,8 @@ class Comparison:
     """All metrics of several labelled sets of runs.
 
     ``runs`` is how many each label has, ``paired_by`` how they pair, ``notes`` what a reader of differences must know:
-    runs without a partner, and partners that ran other jobs.
+    runs without a partner, and partners that ran other jobs. ``started`` is how many more jobs start in a run than with
+    the first label: where it is not 0, waits are means of other jobs.
     """
 
     labels: tuple[str, ...]
@@ -133,6 +134,7 @@ class Comparison:
     paired_by: str
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    started: tuple[float, ...] = ()
 
     def row(self, path: str) -> Row:
         """Return the row of a metric by its path."""
@@ -181,7 +183,14 @@ def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = M
         )
         rows.append(Row(metric, tuple(estimate(values[label]) for label in runs), tuple(differences)))
     counts, notes = tuple(len(s) for s in runs.values()), _notes(runs, pairs)
-    return Comparison(tuple(runs), counts, paired_by, tuple(rows), notes)
+    started = tuple(more_started(runs[first], runs[label], pairs[label]) for label in runs)
+    return Comparison(tuple(runs), counts, paired_by, tuple(rows), notes, started)
+
+
+def more_started(reference: Sequence[Summary], others: Sequence[Summary], pairs: Sequence[tuple[int, int]]) -> float:
+    """Return how many more jobs start a run than in its partner, the largest difference: 0 where all start as many."""
+    found = (float(others[j].jobs.started - reference[i].jobs.started) for i, j in pairs)
+    return max(found, key=abs, default=0.0)
 
 
 def pair(runs: Mapping[str, Sequence[Summary]]) -> tuple[str, dict[str, list[tuple[int, int]]]]:
@@ -255,6 +264,10 @@ def _notes(runs: Mapping[str, Sequence[Summary]], pairs: Mapping[str, Sequence[t
             notes.append(f"{runs_of} among the {len(runs[first])} of {first!r}; the others are in no difference")
         if any(runs[first][i].workload != runs[label][j].workload for i, j in pairs[label]):
             notes.append(f"{label!r} and {first!r} ran different jobs: a difference is not that of settings alone")
+        elif more := more_started(runs[first], runs[label], pairs[label]):
+            jobs = f"{abs(more):,.0f} {'fewer' if more < 0 else 'more'} {'job' if abs(more) == 1 else 'jobs'}"
+            verb = "starts" if abs(more) == 1 else "start"
+            notes.append(f"with {label!r} {jobs} {verb} than with {first!r}: mean waits of both are of different jobs")
     return tuple(notes)
 
 

@@ -50,7 +50,7 @@ def write_comparison(
     keys are written there.
     """
     found = comparison or compare(runs)
-    effects = find_effects(runs)
+    effects = find_effects(runs, loaders)
     page = Page(f"{title} – Wattline")
     first = found.labels[0]
     page.add(
@@ -165,6 +165,8 @@ def _add_effects(page: Page, found: Comparison, effects: Mapping[str, Effects], 
         return
     first = found.labels[0]
     page.add("<h2>Who loses, who gains</h2>")
+    if any(found.started):
+        page.add('<p class="counted">Where other jobs start, those count that start in both, of one run each.</p>')
     for i, (label, named) in enumerate(shown.items()):
         words = f"<p>{escape(effect_words(label, first, named))}</p>"
         drawn = draw_size_effects(named["size"], label, first, unit) if i == 0 and "size" in named else None

@@ -31,7 +31,8 @@ def answer(found: Comparison, effects: Mapping[str, Effects] | None = None) -> s
     if len(found.labels) > 2:
         return _best(found, rows)
     first, other = found.labels
-    told = [words for row in rows if (words := _changed(row))]
+    more = found.started[1] if found.started else 0.0
+    told = [words for row in rows if (words := _changed(row, more))]
     head = (
         f"With {other} instead of {first} {_list(told)}."
         if told
@@ -69,15 +70,20 @@ def _most(row: Effect, what: str) -> str:
     return f"{who} most in all ({whole} {'more' if row.change_s > 0 else 'less'}, {each} a job)"
 
 
-def _changed(row: Row) -> str:
-    """Return how a metric changed from the first label to the second; "" where it did not."""
+def _changed(row: Row, more: float) -> str:
+    """Return how a metric changed from the first label to the second, in which so many more jobs start; "" where it
+    did not.
+    """
     before, after, difference = row.estimates[0].mean, row.estimates[1].mean, row.differences[1]
     if difference is None or math.isnan(difference.mean):
         return ""
     if abs(difference.mean) <= SAME * max(abs(before), abs(after)):
         return ""
     remarks = []
-    if before > 0 and after > 0:
+    if more and row.metric.path == "wait_s.mean":
+        count = number(abs(more))
+        remarks.append(f"of different jobs: {count} {'fewer' if more < 0 else 'more'} start")
+    elif before > 0 and after > 0:
         ratio = after / before
         remarks.append(f"{number(ratio, 2)} times as much" if ratio > 10 else _percent(ratio))
     if math.isfinite(difference.half_width) and not difference.excludes_zero:
