@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
+import pandas as pd
+import polars as pl
 import pytest
 
 import wattline as wl
@@ -56,3 +59,38 @@ def test_a_frame_without_columns_is_told_what_it_needs() -> None:
     """Nothing at all is refused in a whole sentence."""
     with pytest.raises(wl.InputError, match="from_frame: the frame has no columns; a job table needs submit_s"):
         wl.from_frame({})
+
+
+@pytest.mark.parametrize("strict", ["no", "", [], 0, None])
+def test_strict_is_yes_or_no(strict: object) -> None:
+    """A text that says no is not taken as yes."""
+    for call in (lambda: wl.from_frame(COLUMNS, strict=strict), lambda: wl.read_trace("x.swf", strict=strict)):  # type: ignore[arg-type]
+        with pytest.raises(wl.InputError, match="strict is True or False, got "):
+            call()
+
+
+def test_a_frame_of_pandas_with_two_columns_of_one_name_is_told_so() -> None:
+    """It is a frame, and its column is to blame."""
+    frame = pd.DataFrame([[0, 1, 1]], columns=["submit_s", "work_s", "work_s"])
+    with pytest.raises(wl.InputError, match=r"^from_frame: two columns are called 'work_s'$"):
+        wl.from_frame(frame)
+
+
+@pytest.mark.parametrize("made", [dict, pl.DataFrame, pd.DataFrame])
+def test_columns_of_durations_are_durations(made: Callable[[object], object]) -> None:
+    """Spans of time are taken as what they are, whatever frame they stand in; seconds are wanted where nothing says
+    which columns are which.
+    """
+    when, took = [datetime(2024, 1, k, tzinfo=UTC) for k in (1, 2)], [timedelta(hours=1), timedelta(minutes=2)]
+    frame = made({"w": when, "t": took, "nodes": [1, 1]})
+    assert wl.from_frame(frame, columns={"submit_s": "w", "work_s": "t"}).jobs["work_s"].to_list() == [3600.0, 120.0]
+    with pytest.raises(wl.TraceError, match="column must hold numbers, not Duration"):
+        wl.from_frame(made({"submit_s": [0, 1], "work_s": took, "nodes": [1, 1]}))
+
+
+@pytest.mark.parametrize(("given", "wanted"), [([7, None, 3, None], [7, 8, 3, 9]), ([None] * 4, [1, 2, 3, 4])])
+def test_a_job_without_a_number_gets_one(given: list[int | None], wanted: list[int]) -> None:
+    """An empty field is not known, which is no reason to lose the job."""
+    trace = wl.from_frame({"submit_s": [0, 1, 2, 3], "work_s": [1] * 4, "nodes": [1] * 4, "job_id": given})
+    assert trace.jobs["job_id"].to_list() == wanted
+    assert [(note.action, note.count) for note in trace.notes] == [("repaired", given.count(None))]

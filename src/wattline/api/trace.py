@@ -126,6 +126,7 @@ def log_at(
     """Return the log in a file, which is read when its jobs are asked for."""
     if not isinstance(path, (str, Path)):
         raise InputError(f"read_trace: expected the path of a log, got {type(path).__name__}")
+    _check_strict("read_trace", strict)
     given = {
         "file": str(path),
         "format": format,
@@ -169,6 +170,12 @@ def read_trace(
     trace = log_at(path, format=format, cores_per_node=cores_per_node, strict=strict, zone=zone, columns=columns)
     trace._table()
     return trace
+
+
+def _check_strict(who: str, strict: object) -> None:
+    """Refuse texts and numbers where yes or no belongs: "no" would mean yes."""
+    if not isinstance(strict, bool):
+        raise InputError(f"{who}: strict is True or False, got {cut(repr(strict))}")
 
 
 def named_columns(who: str, columns: Mapping[str, str] | None) -> dict[str, str] | None:
@@ -224,6 +231,7 @@ def from_frame(
     refuse_forked()
     if epoch_unix_s is not None and not (isinstance(epoch_unix_s, (int, float)) and abs(epoch_unix_s) < MOST_EPOCH_S):
         raise InputError(f"from_frame: epoch_unix_s is seconds since 1970, got {epoch_unix_s!r}")
+    _check_strict("from_frame", strict)
     table = _polars(frame)
     if not table.columns:
         raise InputError("from_frame: the frame has no columns; a job table needs submit_s, work_s and nodes")
@@ -278,7 +286,7 @@ def _text(table: pl.DataFrame) -> str:
     if isinstance(kind, pl.List | pl.Array):
         lists = table[COLUMN].cast(pl.List(kind.inner)).cast(pl.List(pl.String))
         table = table.with_columns(lists.list.eval(pl.element().fill_null("null")).list.join(" "))
-    return table.write_csv()
+    return table.with_columns(pl.col(pl.Duration).dt.total_nanoseconds()).write_csv()
 
 
 def _polars(frame: Any) -> pl.DataFrame:
@@ -322,7 +330,12 @@ def _no_frame(frame: Any) -> InputError:
         else:
             told = _mixed(frame, {key: {key: values} for key, values in frame.items()}) or told
     elif hasattr(frame, "iloc") and hasattr(frame, "columns"):
-        told = _mixed(frame, {str(key): frame.iloc[:, [i]] for i, key in enumerate(frame.columns)}) or told
+        names = [str(key) for key in frame.columns]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            told = f"two columns are called {twice!r}"
+        else:
+            told = _mixed(frame, {name: frame.iloc[:, [i]] for i, name in enumerate(names)}) or told
     return InputError(f"from_frame: {told}")
 
 

@@ -268,8 +268,21 @@ def _keep(rows: TableRows, columns: dict[str, Floats]) -> Mask:
     rows.drop_unusable("run time", work, "work_s", 0.0)
     rows.drop_not_whole("number of nodes", nodes, "nodes", 1, "nodes are not a positive whole number")
     if "job_id" in columns:
+        columns["job_id"] = _numbered(rows, columns["job_id"])
         rows.drop_not_whole("job number", columns["job_id"], "job_id", -MAX_WHOLE, "job number is not whole")
     return ~rows.bad
+
+
+def _numbered(rows: TableRows, numbers: Floats) -> Floats:
+    """Return the numbers of jobs; those that are not known are above all of the table."""
+    unknown = np.isnan(numbers) & ~rows.bad
+    if not unknown.any():
+        return numbers
+    first = max(0.0, float(np.max(numbers, initial=0.0, where=np.abs(numbers) < MAX_WHOLE))) + 1
+    rows.note("repaired", f"job number unknown: it is given one, from {first:g} on", unknown, "job_id")
+    found = numbers.copy()
+    found[unknown] = np.floor(first) + np.arange(int(unknown.sum()))
+    return found
 
 
 def _build(
