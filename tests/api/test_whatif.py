@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,16 @@ import polars as pl
 import pytest
 
 import wattline as wl
-from wattline.api.asked.effects import felt, mean_waits_s
+from wattline.api.asked.effects import (
+    Cause,
+    as_much_of_others,
+    choose,
+    felt,
+    heaviest_user,
+    mean_waits_s,
+    more_wait_s,
+)
+from wattline.api.listener import Listener
 from wattline.api.trace import log_at
 from wattline.report.count.effects import find_effects
 from wattline.units import show_duration
@@ -217,6 +227,109 @@ def test_no_cause_is_made_up() -> None:
     worse = wl.whatif(alike, MACHINE, growth=1.1).answers[0]
     assert worse.after.summary.wait_s.mean > 2 * worse.before.summary.wait_s.mean
     assert worse.cause is None
+
+
+def test_a_user_like_all_others_is_no_cause() -> None:
+    """Users who are drawn alike: without the heaviest one most of the effect of growth is gone, and as much without as
+    many jobs of others.
+    """
+    worse = wl.whatif(joined(stream(600)), MACHINE, growth=1.15).answers[0]
+    name, ids, _ = heaviest_user(worse.before) or ("", [], 0.0)
+    rest = joined(
+        {
+            key: [v for v, u in zip(values, stream(600)["user"], strict=True) if u != name]
+            for key, values in stream(600).items()
+        }
+    )
+    without = wl.whatif(rest, MACHINE, growth=1.15, causes=False).answers[0]
+    assert more_wait_s(without.before, without.after) < 0.5 * more_wait_s(worse.before, worse.after)
+    others = as_much_of_others(worse.before, ids)
+    work = dict(worse.before.jobs.select("job_id", pl.col("nodes") * pl.col("runtime_s")).iter_rows())
+    assert not set(others) & set(ids)
+    assert sum(work[job] for job in others) == pytest.approx(sum(work[job] for job in ids), rel=0.05)
+    assert worse.cause is None
+
+
+def test_of_causes_that_explain_as_much_the_one_of_fewest_jobs_is_named() -> None:
+    """All that one user did explains as much as his three wide jobs do; what dominates nothing is no cause."""
+    wide, his, idle = Cause("wide", 0.95, jobs=3), Cause("user", 1.0, jobs=300), Cause("idle", 0.6)
+    assert choose([his, wide]) is wide
+    assert choose([his, wide, idle]) is wide
+    assert choose([his, Cause("wide", 0.6, jobs=3)]) is his
+    assert choose([Cause("idle", 0.4)]) is None
+    assert choose([]) is None
+
+
+def test_a_log_without_a_suspect_keeps_its_dates(tmp_path: Path) -> None:
+    """Prices with dates bill the runs that look for a cause, too."""
+    parts = stream()
+    trace = wl.from_frame(parts, epoch_unix_s=1_000_000_000.0)
+    rows = [
+        f"{when:%m/%d/%Y %H:%M},20"
+        for when in (datetime(2001, 9, 9, tzinfo=UTC) + timedelta(hours=k) for k in range(240))
+    ]
+    (tmp_path / "lmp.csv").write_text("datetime_beginning_utc,total_lmp_rt\n" + "\n".join(rows) + "\n")
+    found = wl.whatif(trace, MACHINE, nodes="-20%", price=tmp_path / "lmp.csv").answers[0]
+    assert found.after.summary.wait_s.mean > found.before.summary.wait_s.mean + 60.0
+    assert "its energy costs $" in found.sentence
+
+
+def test_prices_take_the_keys_of_their_section(tmp_path: Path) -> None:
+    """A tariff by the clock needs its unit, and to begin anew each day."""
+    (tmp_path / "tariff.csv").write_text("time,price\n00:00,0.08\n07:00,0.21\n21:00,0.08\n")
+    trace, table = wl.from_frame(stream(), epoch_unix_s=1e9), {"unit": "$/kWh", "repeat": True}
+    file = str(tmp_path / "tariff.csv")
+    one = wl.whatif(trace, MACHINE, price={"file": file, **table})
+    text = f'{{ file = "{file}", unit = "$/kWh", repeat = true }}'
+    assert wl.whatif(trace, MACHINE, price=text).sentence == one.sentence
+    assert "its energy costs $" in one.sentence
+    for price in ("{ file = ", '{ unit = "$/kWh" }', {"unit": "$/kWh"}, "none.csv"):
+        with pytest.raises(wl.InputError, match=r"no such file|expected a file, or"):
+            wl.whatif(trace, MACHINE, price=price)
+
+
+def test_whose_jobs_can_never_start_is_said() -> None:
+    """A user whose jobs a limit refuses loses most, though he waits for none of them."""
+    wide = {"submit_s": [9.0] * 3, "work_s": [60.0] * 3, "nodes": [NODES] * 3, "user": ["w"] * 3}
+    said = wl.whatif(joined(stream(), wide), MACHINE, limit="4 kW", causes=False).sentence
+    assert "; 3 jobs, all of user w, can never start" in said
+    wide["user"] = ["w", "w", "v"]
+    said = wl.whatif(joined(stream(), wide), MACHINE, limit="4 kW", causes=False).sentence
+    assert "; 3 jobs, 2 of user w, can never start" in said
+    wide["user"] = ["w", "u", "v"]
+    assert "; 3 jobs can never start" in wl.whatif(joined(stream(), wide), MACHINE, limit="4 kW", causes=False).sentence
+
+
+def test_sizes_are_of_what_is_scheduled(tmp_path: Path) -> None:
+    """Where the processor is scheduled nobody is told of nodes, and watts that nobody gave are not called given."""
+    rows = [
+        f"{i} {i * 60} 0 4000 {1 + 2 * (i % 8)} -1 -1 {1 + 2 * (i % 8)} 5000 -1 1 {i % 3} 1 1 1 1 -1 -1"
+        for i in range(1, 90)
+    ]
+    path = tmp_path / "shared.swf"
+    path.write_text("; MaxNodes: 8\n; MaxProcs: 32\n" + "\n".join(rows) + "\n")
+    heard = Heard()
+    found = wl.whatif(path, limit="-20%", causes=False, listener=heard)
+    sizes = [one.name for one in found.answers[0].felt if one.about == "size"]
+    assert sizes
+    assert all(name.endswith(("processor", "processors")) for name in sizes)
+    assert not [line for line in heard.told if "given" in line]
+    assert [line for line in found.warnings if line.startswith("POWER ASSUMED")]
+
+
+class Heard(Listener):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__(progress=False)
+        self.told: list[str] = []
+
+    def tell(self, text: str) -> None:
+        """Keep it."""
+        self.told.append(text)
+
+    def loud(self, text: str) -> None:
+        """Hear it."""
 
 
 def test_who_feels_it_is_counted_by_hand() -> None:

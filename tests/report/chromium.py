@@ -15,6 +15,9 @@ import pytest
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 
+LEAST_WINDOW = 500
+"""Pixels below which Chromium makes no window."""
+
 DRIVER = """
 <script>addEventListener("load", async () => {
   const pause = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -27,7 +30,7 @@ DRIVER = """
   if (drawn() < total) { dispatchEvent(new Event("beforeprint")); await pause(500); }  // paper shows all of them
   try { told.textContent = JSON.stringify(await (async () => { SCRIPT })()); }
   catch (error) { told.textContent = JSON.stringify({ error: String(error) }); }
-  document.body.append(told);
+  (frameElement ? parent.document : document).body.append(told);
 });</script>
 """
 
@@ -36,7 +39,11 @@ def in_browser(page: Path, script: str, *, width: int = 1400) -> Any:
     """Return what the body of an asynchronous JavaScript function returns on a page whose figures are all drawn."""
     assert CHROMIUM is not None
     driven = page.with_name("driven.html")
-    driven.write_text(page.read_text(encoding="utf-8") + DRIVER.replace("SCRIPT", script), encoding="utf-8")
+    text = page.read_text(encoding="utf-8") + DRIVER.replace("SCRIPT", script)
+    if width < LEAST_WINDOW:  # no window is so narrow: a frame in one is
+        style = f"width:{width}px;height:900px;border:0"
+        text = f'<!doctype html><body><iframe style="{style}" srcdoc="{html.escape(text)}"></iframe></body>'
+    driven.write_text(text, encoding="utf-8")
     flags = ("--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=60000", "--dump-dom")
     profile = f"--user-data-dir={page.with_name('profile')}"
     done = subprocess.run(

@@ -60,7 +60,12 @@ def whatif(
         str | None, typer.Option(metavar="NAME,…", help="Other policies that say which jobs start: conservative.")
     ] = None,
     growth: Annotated[str | None, typer.Option(metavar="FACTOR", help="So many times the load: 1.3.")] = None,
-    price: Annotated[Path | None, typer.Option(metavar="FILE", help="Prices of energy over time (CSV).")] = None,
+    price: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help='Prices of energy over time (CSV), or { file = "…", unit = "$/kWh", repeat = true }.'
+        ),
+    ] = None,
     idle_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of an idle node, e.g. "90 W".')] = None,
     max_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of a busy node, e.g. "350 W".')] = None,
     sleep_power: Annotated[

@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 DOMINANT = 0.5
 """A cause dominates where without it at least this part of the effect is gone."""
 
-NOTICED_S, NOTICED = 60.0, 0.05
-"""A change of the mean wait below both is none: seconds, and the part of the wait before."""
+NOTICED_S, NOTICED = 10.0, 0.05
+"""A change of the mean wait below one of them is none: seconds, and the part of the wait before."""
 
 _FIRST = ("user", "group", "size")
+
+ALIKE = 0.9
+"""Suspects who explain at least this part of what the first one does are alike: the one of the fewest jobs is it."""
 
 LEAST_JOBS = 5
 """Jobs that a user, group or size must have to be named."""
@@ -36,6 +39,8 @@ class Cause:
     words: str
     part: float
     pronoun: str = "it"
+    jobs: int = 0
+    """How many jobs it is about (0: it is about none)."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,15 @@ def is_noticed(before_s: float, after_s: float) -> bool:
     return abs(after_s - before_s) > max(NOTICED_S, NOTICED * max(before_s, 0.0))
 
 
+def choose(found: Sequence[Cause]) -> Cause | None:
+    """Return the cause that dominates: of those that explain about as much, the one of the fewest jobs (None: none)."""
+    most = max((cause.part for cause in found), default=0.0)
+    if most < DOMINANT:
+        return None
+    alike = [cause for cause in found if cause.part >= max(DOMINANT, ALIKE * most)]
+    return min(alike, key=lambda cause: (cause.jobs, -cause.part))
+
+
 def felt(before: Run, after: Run) -> list[Felt]:
     """Return how users, groups and sizes feel a change, who loses most first."""
     import polars as pl
@@ -97,18 +111,18 @@ def felt(before: Run, after: Run) -> list[Felt]:
         if table.height < 2:
             continue
         for row in table.filter(pl.col("jobs") >= LEAST_JOBS).iter_rows(named=True):
-            name = _size(row[about]) if about == "size" else str(row[about])
+            name = _size(row[about], before.summary.unit) if about == "size" else str(row[about])
             found.append(Felt(about, name, row["jobs"], row["before_s"], row["after_s"]))
     ranked = sorted(found, key=lambda one: (-one.more_s, _FIRST.index(one.about), one.name))
     alone = {(one.jobs, one.before_s, one.after_s): one for one in reversed(ranked)}  # a group of one user is that user
     return [one for one in ranked if alone[one.jobs, one.before_s, one.after_s] is one]
 
 
-def _size(power: int) -> str:
+def _size(power: int, unit: str) -> str:
     if power <= 0:
-        return "1 node"
+        return f"1 {unit}"
     low, high = 2 ** (power - 1) + 1, 2**power
-    return f"{low}–{high} nodes" if low < high else f"{high} nodes"
+    return f"{low}–{high} {unit}s" if low < high else f"{high} {unit}s"
 
 
 def without_jobs(
@@ -157,6 +171,42 @@ def heaviest_user(run: Run) -> tuple[str, list[Any], float] | None:
         return None
     name, node_s = table.row(0)
     return str(name), known.filter(pl.col("user") == name)["job_id"].to_list(), float(node_s) / float(total)
+
+
+def whose_never_start(before: Run, after: Run) -> str:
+    """Return in words whose jobs start in the first run only, where most of them are one user's ("": they are not)."""
+    import polars as pl
+
+    gone = waits(before).join(waits(after).select("job_id"), on="job_id", how="anti")
+    known = gone.filter(pl.col("user").is_not_null() & (pl.col("user").cast(pl.String) != ""))
+    counts = known.group_by("user").len().sort("len", "user", descending=[True, False])
+    if counts.is_empty() or 2 * counts["len"][0] <= gone.height:
+        return ""
+    count = counts["len"][0]
+    how_many = f"{count:,}" if count < gone.height else "all" if count > 1 else ""
+    return f"{how_many} of user {counts['user'][0]}".strip()
+
+
+def as_much_of_others(run: Run, ids: Sequence[Any]) -> list[Any]:
+    """Return jobs of others that do as much work as the given ones, spread over the log ([]: the others do less).
+
+    What goes with any jobs of that much work comes from the load, and from nobody's jobs in particular.
+    """
+    import polars as pl
+
+    jobs = waits(run).select("job_id", node_s=pl.col("nodes") * pl.col("runtime_s"))
+    mine = jobs["job_id"].is_in(list(ids))
+    work, rest = float(jobs.filter(mine)["node_s"].sum()), jobs.filter(~mine)
+    left = float(rest["node_s"].sum())
+    if not 0.0 < work <= left:
+        return []
+    reached = rest["node_s"].cum_sum().to_numpy() * (work / left)  # how much should have been taken up to each job
+    taken, found = 0.0, []
+    for job, own, due in zip(rest["job_id"].to_list(), rest["node_s"].to_list(), reached.tolist(), strict=True):
+        if taken + own / 2 <= due:
+            found.append(job)
+            taken += own
+    return found
 
 
 def idle_words(nodes: int, idle_w: float, limit_w: float, unit: str, *, added: bool) -> str:

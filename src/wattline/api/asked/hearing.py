@@ -27,6 +27,8 @@ class Once(Listener):
         self._heard: set[Any] = set()
         self.imagined = False
         """Whether a run is of what never was: that it is hard to believe is no news."""
+        self.assumed = False
+        """Whether nobody gave watts: that they were assumed is said loudly, and not that they are given."""
 
     def _is_new(self, what: Any) -> bool:
         new = what not in self._heard
@@ -40,7 +42,7 @@ class Once(Listener):
 
     def tell(self, text: str) -> None:
         """Hear what to know of a run."""
-        if self._is_new(text):
+        if self._is_new(text) and not (self.assumed and text.startswith("power: ")):
             self._other.tell(text)
 
     def loud(self, text: str) -> None:

@@ -10,6 +10,7 @@ import itertools
 import math
 import os
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +86,8 @@ class Asked:
     """All that is asked of a log."""
 
     questions: tuple[Question, ...]
-    price: Path | None
+    price: Mapping[str, Any] | None
+    """As ``[prices] energy`` has it."""
     needs_watts: bool
 
 
@@ -97,7 +99,7 @@ def read_questions(
     nodes: str | int | None = None,
     policy: Any = None,
     growth: str | float | None = None,
-    price: Path | str | None = None,
+    price: Path | str | Mapping[str, Any] | None = None,
     sleep_power: str | float | None = None,
     wake: str | float | None = None,
 ) -> Asked:
@@ -116,10 +118,24 @@ def read_questions(
         found.append(ask_growth(growth, words("growth", growth)))
     if policy is not None:
         found += ask_policies(policy, words("policy", policy))
-    if price is not None and not Path(price).is_file():
-        raise InputError(f"{words('price', price)}: no such file")
     needs_watts = any(value is not None for value in (limit, sleep, price))
-    return Asked(tuple(found), None if price is None else Path(price).absolute(), needs_watts)
+    return Asked(tuple(found), None if price is None else ask_price(price, words("price", price)), needs_watts)
+
+
+def ask_price(price: Path | str | Mapping[str, Any], told: str) -> dict[str, Any]:
+    """Return prices as ``[prices] energy`` has them: of a file, or of a table of its keys that names one."""
+    found: dict[str, Any] = {"file": price}
+    if isinstance(price, Mapping):
+        found = dict(price)
+    elif isinstance(price, str) and price.lstrip().startswith("{"):
+        try:
+            found = tomllib.loads(f"price = {price.strip()}")["price"]
+        except tomllib.TOMLDecodeError as problem:
+            raise InputError(f'{told}: expected a file, or {{ file = "…", unit = "$/kWh" }} ({problem})') from None
+    file = found.get("file")
+    if not isinstance(file, (str, Path)) or not Path(file).is_file():
+        raise InputError(f"{told}: no such file")
+    return found | {"file": str(Path(file).absolute())}
 
 
 def percent(text: str | float) -> float | None:

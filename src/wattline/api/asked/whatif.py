@@ -5,7 +5,7 @@ sentence, its cause, and who feels it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +16,15 @@ from wattline.api.asked.effects import (
     DOMINANT,
     Cause,
     Felt,
+    as_much_of_others,
+    choose,
     felt,
     heaviest_user,
     idle_words,
     is_noticed,
     mean_waits_s,
     more_wait_s,
+    whose_never_start,
     widest,
     without_jobs,
 )
@@ -148,7 +151,7 @@ def whatif(
     nodes: str | int | None = None,
     policy: Policy = None,
     growth: str | float | None = None,
-    price: Path | str | None = None,
+    price: Path | str | Mapping[str, Any] | None = None,
     sleep_power: Quantity | None = None,
     wake: Quantity | None = None,
     select: Policy = "easy",
@@ -177,7 +180,8 @@ def whatif(
     growth
         So many times the load: the same jobs in a shorter time.
     price
-        Prices of energy over time, a file as ``[prices] energy`` takes it.
+        Prices of energy over time: a file, or the keys of ``[prices] energy``, like
+        ``{"file": "tariff.csv", "unit": "$/kWh"}``.
     sleep_power, wake
         Power of a node asleep (default: a tenth of its idle power) and the time that waking takes (default: 3 min).
     select, order
@@ -220,10 +224,11 @@ def answer(
     document = ask(jobs, given, policies={"select": select, "order": order}, seed=seed, words=words)
     study = Study(document)
     if asked.price is not None:  # what is compared is billed alike
-        study = study.set({"prices.energy": {"file": str(asked.price)}})
+        study = study.set({"prices.energy": dict(asked.price)})
     ground = _ground(jobs, given)
     _check(asked, study, ground)
     hear = Once(listener or Listener())
+    hear.assumed = bool(warnings)
     base = study.simulate(listener=hear)
     hear.imagined = True
     told_w = base.summary.power.peak_w if base.summary.has_power else math.nan
@@ -300,7 +305,7 @@ def _cause(answer: Answer, asked: WhatIf, jobs: Trace, ground: Ground) -> Cause 
     found = []
     if after_s > before_s and is_noticed(before_s, after_s):
         found = _suspects(answer, asked, jobs, ground)
-    return max((cause for cause in found if cause.part >= DOMINANT), key=lambda cause: cause.part, default=None)
+    return choose(found)
 
 
 def _idle_of_added(answer: Answer, asked: WhatIf, ground: Ground) -> Cause | None:
@@ -334,23 +339,34 @@ def _suspects(answer: Answer, asked: WhatIf, jobs: Trace, ground: Ground) -> lis
     def again(gone: set[Any]) -> tuple[Run, Run]:
         import polars as pl
 
-        rest = from_frame(jobs.jobs.filter(~pl.col("job_id").is_in(list(gone))), name=jobs.name)
+        epoch_s = jobs._table().jobs.epoch_unix_s
+        rest = from_frame(
+            jobs.jobs.filter(~pl.col("job_id").is_in(list(gone))),
+            name=jobs.name,
+            epoch_unix_s=None if math.isnan(epoch_s) else epoch_s,
+        )
         study = Study(_on(asked.study, rest))
         setting = dict(answer.setting)
         if "trace.load" in setting:  # their gaps shrink as those of all did
             setting["trace.load"] *= _ratio(jobs, rest, setting.get("cluster.nodes", ground.nodes))
         return study.simulate(listener=Silent()), study.at(setting).simulate(listener=Silent())
 
+    def part_of(ids: Sequence[Any]) -> float:
+        return min(1.0, without_jobs(answer.before, answer.after, ids, again) or 0.0) if ids else 0.0
+
     wide = widest(answer.before)
-    if wide and (part := without_jobs(answer.before, answer.after, wide, again)) is not None:
+    if wide:
         word = "one wide job" if len(wide) == 1 else f"{len(wide)} wide jobs"
-        found.append(Cause(f"{word} ({', '.join(map(str, wide))})", min(1.0, part), "it" if len(wide) == 1 else "them"))
+        words = f"{word} ({', '.join(map(str, wide))})"
+        found.append(Cause(words, part_of(wide), "it" if len(wide) == 1 else "them", len(wide)))
     heavy = heaviest_user(answer.before)
     if heavy is not None:
         name, ids, share = heavy
-        if (part := without_jobs(answer.before, answer.after, ids, again)) is not None and part > share:
+        part = part_of(ids)
+        # what goes as well with as much work of others comes from the load, not from him
+        if part >= DOMINANT and part_of(as_much_of_others(answer.before, ids)) <= part / 2:
             words = f"user {name}, whose {len(ids):,} jobs do {share:.0%} of the work"
-            found.append(Cause(words, min(1.0, part), "them"))
+            found.append(Cause(words, part, "them", len(ids)))
     return found
 
 
@@ -388,14 +404,16 @@ def _waits(before: Run, after: Run) -> str:
 
 
 def _lost(answer: Answer) -> str:
+    from wattline.report.show import plural
+
     old, new = answer.before.summary.jobs, answer.after.summary.jobs
-    words = {"rejected": "can never start", "unfinished": "do not end"}
-    more = [
-        f"{getattr(new, name) - getattr(old, name):,} jobs {what}"
-        for name, what in words.items()
-        if getattr(new, name) > getattr(old, name)
-    ]
-    return " and ".join(more)
+    told = []
+    if (more := new.rejected - old.rejected) > 0:
+        whose = whose_never_start(answer.before, answer.after)
+        told.append(f"{plural(more, 'job')}{f', {whose},' if whose else ''} can never start")
+    if (more := new.unfinished - old.unfinished) > 0:
+        told.append(f"{plural(more, 'job')} {'does' if more == 1 else 'do'} not end")
+    return " and ".join(told)
 
 
 def _power(answer: Answer) -> str:
