@@ -123,6 +123,8 @@ def main():
     parser.add_argument("--log", type=Path, help="learn on the first 70 %% of a job log instead, judge on the rest")
     parser.add_argument("--out", type=Path, default=Path("learned.py"), help="the file of the policy")
     args = parser.parse_args()
+    if args.out.suffix != ".py":
+        parser.error(f"--out {args.out}: a policy is a file of Python, like learned.py")
     if args.log is None:
         jobs, machine, part = work(1000, 40 * JOBS), MACHINE, (0.0, 1.0)
         unseen = [work(seed) for seed in range(5000, 5000 + args.held_out)]

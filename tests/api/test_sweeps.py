@@ -149,6 +149,7 @@ def test_a_varied_key_replaces_what_excludes_it(tmp_path: Path) -> None:
     assert not free.document.spec.limited
     assert "limit" not in free.data
     assert study.document.spec.limit.steps, "the study itself stays as it is"
+    assert "limit" not in study.at({"limit.steps": "off"}).data  # and not what only goes with steps
     frame = study.vary({"limit.power": ["off", "4.5 kW"]}).run(progress=False)
     (tmp_path / "free.toml").write_text(SCENARIO)
     assert frame["power.peak_w"][0] == wl.load(tmp_path / "free.toml").simulate(progress=False).summary.power.peak_w
@@ -303,7 +304,7 @@ def test_runs_are_the_same_wherever_they_are_made(study: wl.Study, tmp_path: Pat
     assert find_where(None, 2, plain=True).opened.func is places._processes  # type: ignore[attr-defined]
     assert find_where(None, 2, plain=False).opened.func is places._threads  # type: ignore[attr-defined]
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
         address = cluster.scheduler_address.replace("tcp://", "dask://")
         kept = sweep.run(on=address, progress=False, folder=tmp_path / "dask")
         assert_frame_equal(kept.drop("journal"), whole)

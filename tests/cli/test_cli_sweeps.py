@@ -276,7 +276,7 @@ def test_a_comparison_is_the_same_wherever_it_is_made(
     refused = wattline(*words, "--out", "x", "--on", "proceses")
     assert (refused.code, "on: expected threads, processes, dask://HOST:PORT, slurm" in refused.err) == (2, True)
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
         address = cluster.scheduler_address.replace("tcp://", "dask://")
         found = wattline(*words, "--out", "dask", "--on", address)
         assert found.code == 0, found.err

@@ -76,6 +76,16 @@ def refused(folder: Path, text: str, sets: tuple[str, ...] = ()) -> str:
     return str(caught.value)
 
 
+def test_accounts_of_millions_of_years_are_refused(tmp_path: Path) -> None:
+    """How long a job takes is known when it has ended: a row an hour would then take all memory."""
+    (tmp_path / "long.csv").write_text("submit_s,work_s,nodes\n0,900000000000,4\n")
+    text = '[trace]\nfile = "long.csv"\n[cluster]\nnodes = 4\nidle = "90 W"\nmax = "350 W"\n[prices]\nenergy = 0.1\n'
+    said = refused(tmp_path, text)
+    assert said.startswith("prices: accounts of 250,000,000 hours would be kept, more than 1,000,000; end the run")
+    assert not (tmp_path / "j").exists()
+    assert run(tmp_path, text, ('run.until="3 h"',)).manifest["accounts"] is not None
+
+
 def test_a_run_without_prices_has_no_accounts(tmp_path: Path) -> None:
     """Nothing has a price unless somebody says so."""
     journal = run(tmp_path, PLAIN)

@@ -26,6 +26,8 @@ NEEDED = ("munged", "slurmctld", "slurmd", "slurmstepd", "squeue", "sinfo", "sco
 SYSTEM_PATH = "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin"
 FIRST_PORTS = range(20000, 30000)
 """Below the ports that systems give to whoever asks for any."""
+OWN = ("munged", "slurmctld", "slurmd", "slurmstepd", "slurmrestd", "srun", "salloc", "sbatch")
+"""Programs of Slurm that do not outlive their cluster."""
 READY_S = 30.0
 ANSWERS_S = 20.0
 """Seconds within which a command of Slurm has its answer."""
@@ -373,12 +375,19 @@ class SlurmCluster:
             time.sleep(0.1)
 
     def left(self) -> list[int]:
-        """Return the processes that this cluster has started and that are still there (jobs, their keepers)."""
+        """Return the processes of this cluster that are still there: daemons, jobs, their keepers, Slurm's commands.
+
+        Somebody's shell that has been told of the cluster is none of them.
+        """
         word, found = f"SLURM_CONF={self.conf}".encode(), []
         for path in Path("/proc").glob("[0-9]*/environ"):
             pid = int(path.parent.name)
             with contextlib.suppress(OSError):
-                if pid != os.getpid() and word in path.read_bytes().split(b"\0"):
+                told = path.read_bytes().split(b"\0")
+                if pid == os.getpid() or word not in told:
+                    continue
+                name = path.with_name("comm").read_text(encoding="utf-8", errors="replace").strip()
+                if name in OWN or any(one.startswith(b"SLURM_JOB_ID=") for one in told):
                     found.append(pid)
         return found
 

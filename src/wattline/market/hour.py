@@ -14,6 +14,9 @@ from typing import Any
 
 from wattline.units import HOUR_S
 
+MOST_HOURS = 1_000_000
+"""Hours of accounts, more than a century; more of them mean a mistaken unit."""
+
 
 def _column(unit: str, meaning: str, *, null: bool = False, default: Any = None) -> Any:
     about = {"unit": unit, "meaning": meaning, "null": null}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 import time
@@ -31,11 +32,17 @@ def test_everything_is_ended_whatever_happens(how: type[BaseException]) -> None:
     """Ctrl-C or a failure ends all daemons, and jobs that run or stand still."""
     with tempfile.TemporaryDirectory(prefix="wattline-slurm-") as folder:
         made = SlurmCluster(Path(folder), nodes=2, held_at_entry=False)
-        with pytest.raises(how):
-            break_off(made, how, daemons := [])
-        assert len(daemons) == 4
-        assert all(process.poll() is not None for process in daemons)
-        assert made.left() == []
+        shell = subprocess.Popen(["sleep", "100"], env={**os.environ, "SLURM_CONF": str(made.conf)})
+        try:
+            with pytest.raises(how):
+                break_off(made, how, daemons := [])
+            assert len(daemons) == 4
+            assert all(process.poll() is not None for process in daemons)
+            assert made.left() == []
+            assert shell.poll() is None, "somebody's program that was told of the cluster is not the cluster's"
+        finally:
+            shell.kill()
+            shell.wait()
 
 
 def test_without_slurm_the_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wattline.errors import InputError
 from wattline.journal.frozen import digest
 from wattline.market.bill import Bids, Book, bill_hours, columns_of, hour_edges
-from wattline.market.hour import Hour
+from wattline.market.hour import MOST_HOURS, Hour
 from wattline.reading.calendar import clock_of, offset_at
 from wattline.units import HOUR_S
 
@@ -52,6 +53,9 @@ class Billing:
         begin_s, end_s = float(result.state.start_s[0]), float(result.state.now[0])
         if not begin_s < end_s:
             return []
+        if end_s - begin_s > MOST_HOURS * HOUR_S:  # how long jobs take is known now
+            told = f"accounts of {(end_s - begin_s) / HOUR_S:,.0f} hours would be kept, more than {MOST_HOURS:,}"
+            raise InputError(f"prices: {told}; end the run earlier ([run] until), or leave prices out")
         billed = self.billed(end_s)
         more = [edge for span in billed or () for edge in span]
         edges = hour_edges(begin_s, end_s, self._anchor_s(billed), more)

@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from wattline.errors import InputError
 from wattline.market.bill import Book
 from wattline.market.held import Held, constant
+from wattline.market.hour import MOST_HOURS
 from wattline.market.products import find, known
 from wattline.market.products.base import Kind, Product
 from wattline.market.score import Scoring
@@ -22,7 +23,7 @@ from wattline.scenario.built.billing import Billing, Clock
 from wattline.scenario.read.base import KeyPath, Problem, Section
 from wattline.scenario.read.quantities import Period, Span, Words
 from wattline.scenario.read.source import Context
-from wattline.scenario.sections.regulation.regulation import MOST_HOURS, RegulationSpec
+from wattline.scenario.sections.regulation.regulation import RegulationSpec
 from wattline.scenario.sections.series import (
     KEYS,
     SERIES,

@@ -50,7 +50,7 @@ REPLACES: dict[str, tuple[str, ...]] = {
 }
 """Keys that a varied key takes away, because a scenario has one or the other."""
 
-GOES_WITH: dict[str, tuple[str, ...]] = {"limit.power": ("limit", "budget")}
+GOES_WITH: dict[str, tuple[str, ...]] = dict.fromkeys(("limit.power", "limit.steps", "limit.file"), ("limit", "budget"))
 """What goes with a key that is taken away by ``off``."""
 
 

@@ -14,6 +14,7 @@ from wattline.control.installed import broken_words, one_of
 from wattline.errors import PolicyError, did_you_mean
 from wattline.formats.series.bids import held_within
 from wattline.formats.series.bids import read_bids as read_file_of_bids
+from wattline.market.hour import MOST_HOURS
 from wattline.market.reach import Reach, check_bid, misfit
 from wattline.market.tariff import Tariff
 from wattline.model.lateness import Lateness
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
     from wattline.market.signal_law import Law
     from wattline.model.cluster import Cluster
     from wattline.reading.notes import Note
-
-MOST_HOURS = 1_000_000
-"""Hours of accounts, more than a century; more of them mean a mistaken unit."""
 
 MOST_BIDS = 1_000_000
 """Bids of a bid policy in a run."""
