@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from wattline.demo.ending import undisturbed
+from wattline.demo.ending import ended_at_hang_up, undisturbed
 from wattline.demo.slurm_cluster import SlurmCluster
 from wattline.errors import RunError
 
@@ -51,10 +51,30 @@ def test_ctrl_c_while_processes_are_ended_leaves_none(tmp_path: Path) -> None:
 
 def test_signals_are_as_before_afterwards() -> None:
     """Only for as long as it takes."""
-    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with undisturbed():
-        assert signal.getsignal(signal.SIGINT) != before[0]
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+    before = [signal.getsignal(number) for number in numbers]
+    with ended_at_hang_up(), undisturbed():
+        assert all(signal.getsignal(number) != was for number, was in zip(numbers, before, strict=True))
+    assert [signal.getsignal(number) for number in numbers] == before
+
+
+def test_a_hang_up_is_said_once_and_never_under_nohup() -> None:
+    """SIGHUP is a SIGTERM, the first time; whoever began with it ignored goes on."""
+    got: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: got.append(number))
+    try:
+        with ended_at_hang_up():
+            signal.raise_signal(signal.SIGHUP)
+            signal.raise_signal(signal.SIGHUP)
+        assert got == [signal.SIGTERM]
+        was = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        with ended_at_hang_up():
+            signal.raise_signal(signal.SIGHUP)
+        assert got == [signal.SIGTERM]
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        signal.signal(signal.SIGHUP, was)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_slurm_that_does_not_answer_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -76,6 +77,37 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert processes_of(base) == []
+
+
+@pytest.mark.parametrize(
+    "manager",
+    [[], pytest.param(["--slurm"], marks=pytest.mark.skipif(bool(slurm_missing()), reason=slurm_missing()))],
+)
+def test_a_closed_terminal_leaves_nothing(manager: list[str]) -> None:
+    """Whoever closes the terminal, or loses the connection, leaves no process, job or daemon behind."""
+    with tempfile.TemporaryDirectory(prefix="wattline-demo-") as folder:
+        base = Path(folder) / "demo"
+        line = [sys.executable, "-m", "wattline", "live-demo", *manager, "--nodes", "4", "--agents", "1"]
+        ours, theirs = os.openpty()
+        process = subprocess.Popen(
+            ["setsid", "--ctty", "--wait", *line, "--out", str(base)],
+            cwd=folder,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        os.set_blocking(ours, False)
+        until = time.monotonic() + 240.0
+        while not (base / "agents-00.out").exists() or "began" not in (base / "agents-00.out").read_text():
+            with contextlib.suppress(OSError):
+                os.read(ours, 100_000)  # a terminal that is full would stop who writes
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        os.close(ours)
+        assert process.wait(90) == 130
+        assert processes_of(base) == []
 
 
 @pytest.mark.skipif(bool(slurm_missing()), reason=slurm_missing())

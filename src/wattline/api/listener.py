@@ -16,7 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from wattline.errors import WattlineWarning
@@ -198,7 +198,8 @@ def stop_signals(answer: str) -> Iterator[list[int]]:
         if got:
             signal.default_int_handler(number, frame)
         got.append(number)
-        os.write(2, answer.encode())  # safe in a handler
+        with suppress(OSError):  # the terminal may be gone
+            os.write(2, answer.encode())  # safe in a handler
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

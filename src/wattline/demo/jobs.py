@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from wattline.demo.ending import undisturbed
 from wattline.demo.slurm_cluster import ANSWERS_S, SlurmCluster, why_no_rest, why_not
 from wattline.errors import InputError, RunError
 from wattline.live.machine.base import JobSeen, ManagerError
@@ -208,4 +209,5 @@ class SlurmJobs:
         try:
             yield
         finally:
-            self.cluster.stop()
+            with undisturbed():
+                self.cluster.stop()

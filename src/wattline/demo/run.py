@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wattline.demo.ending import undisturbed
+from wattline.demo.ending import ended_at_hang_up, undisturbed
 from wattline.demo.jobs import Jobs, LauncherJobs, SlurmJobs
 from wattline.demo.layout import Layout, free_port, write_layout, write_site
 from wattline.errors import InputError, RunError
@@ -147,7 +147,7 @@ def run_demo(
         write_layout(layout, study, text)
         progress("getting ready (what the controller needs is compiled once)", 0.0)
         get_ready(base / "site.toml")
-    with jobs.held(), processes.all_ended():
+    with ended_at_hang_up(), jobs.held(), processes.all_ended():
         progress(f"starting {'Slurm' if asked.slurm else 'the launcher'}, the nodes and their agents", 0.0)
         jobs.begin(processes.start)
         processes.wait_for(jobs.answers, "who runs the jobs")
