@@ -257,6 +257,27 @@ def test_slurm_that_is_well_or_not_there(tmp_path: Path) -> None:
     assert bad(list(slurm.look(Fake(tmp_path, scontrol=None), needed=True))) == [("fail", "slurm")]
 
 
+def test_the_slurm_that_the_file_names_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``conf`` and ``bin`` count for the doctor as for the controller; the host's own Slurm is not judged."""
+    for folder, version in (("host", "21.08.0"), ("theirs", "22.05.8")):
+        (tmp_path / folder).mkdir()
+        told = SLURM.replace("22.05.8", version).replace("300 sec", "${SLURM_CONF##*/} sec")
+        script = f"#!/bin/sh\ncase $2 in config) cat <<end\n{told}end\nesac\n"
+        (tmp_path / folder / "scontrol").write_text(script)
+        (tmp_path / folder / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'host'}:/usr/bin:/bin")
+    monkeypatch.setenv("SLURM_CONF", "/etc/0")
+    path = tmp_path / "site.toml"
+    named = 'kind = "slurm"\nconf = "conf/77"\nbin = "theirs"'
+    path.write_text(SITE.format(port=7411).replace('run_dir = "run"', named))
+    found = [one.text for one in examine(path, Fake(tmp_path)) if one.what == "slurm"]
+    assert found[0] == "version 22.05.8"
+    assert any(text.startswith("MinJobAge=77:") for text in found)
+    (tmp_path / "theirs" / "scontrol").write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2; exit 1\n")
+    (silent,) = [one for one in examine(path, Fake(tmp_path)) if one.what == "slurm"]
+    assert (silent.level, "Unable to contact slurm controller" in silent.text) == ("fail", True)
+
+
 def test_ports(tmp_path: Path) -> None:
     """Plain text beyond this machine is told; who has the port already is told too."""
     machine = Fake(tmp_path)

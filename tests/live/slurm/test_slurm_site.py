@@ -12,6 +12,8 @@ from wattline.api.site.plan import manager_notes, missing, plan_site
 from wattline.demo.slurm_cluster import LUA, SlurmCluster
 from wattline.live.clock import Clock
 from wattline.live.controller.managers import open_manager
+from wattline.live.doctor.examine import examine
+from wattline.live.doctor.findings import Machine
 from wattline.live.machine.settings import ManagerSpec
 from wattline.live.machine.slurm.manager import SlurmManager
 
@@ -77,12 +79,14 @@ def test_a_slurm_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_real_slurm_is_asked_and_let_go(cluster: SlurmCluster, tmp_path: Path) -> None:
-    """A check looks and holds nothing; off lets Slurm run the jobs that were held, on nodes of its choice."""
+    """Check and doctor look and hold nothing; off lets Slurm run the jobs that were held, on nodes of its choice."""
     planned = plan_site(site(tmp_path, f'kind = "slurm"\nconf = "{cluster.conf}"'))
     assert "partitions all" in dict(planned.lines())["resource manager"]
     job = cluster.submit("true", "-H", "--comment=held_for=wattline")
     assert any(note.startswith("Slurm ") for note in manager_notes(planned))
     assert missing(planned) == []
+    seen = [one.text for one in examine(tmp_path / "site.toml", Machine()) if one.what == "slurm"]
+    assert f"{cluster.conf.with_name('job_submit.lua')} holds jobs at entry" in seen
     assert cluster.shown(job, "Reason") == "JobHeldUser"
     made = open_manager(planned.spec.manager, tmp_path, Clock())
     made.snapshot()

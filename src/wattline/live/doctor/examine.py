@@ -60,6 +60,7 @@ def _bus_packages(kind: str) -> set[str]:
 
 def _site(path: Path, machine: Machine, *, listen: bool) -> Iterator[Finding]:
     from wattline.live.controller.config import bus_settings, node_names, read_site
+    from wattline.live.machine.slurm.kind import commands_of
 
     spec = read_site(path)
     bus, names, base = bus_settings(path, spec), node_names(path, spec), path.resolve().parent
@@ -85,7 +86,10 @@ def _site(path: Path, machine: Machine, *, listen: bool) -> Iterator[Finding]:
     if spec.metrics.listen is not None:
         yield from ports.look("[metrics] listen", spec.metrics.listen, machine, keyed=False)
     yield from clocks.own(machine)
-    yield from slurm.look(machine, needed=str(spec.manager.kind) == "slurm")
+    if str(spec.manager.kind) == "slurm":
+        yield from slurm.look_as_led(commands_of(spec.manager, base, spec.manager.timeout))
+    else:
+        yield from slurm.look(machine, needed=False)
     if listen:
         from wattline.live.bus.names import Topics
         from wattline.live.bus.open import open_bus

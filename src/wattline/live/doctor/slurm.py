@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from wattline.live.doctor.findings import Finding, Machine
+from wattline.live.machine.base import ManagerError
+from wattline.live.machine.slurm.commands import Commands
 from wattline.live.machine.slurm.marks import ENTRY
 
 COMMAND = ("scontrol", "show", "config")
@@ -23,20 +25,36 @@ TRIED = (22, 5)
 
 
 def look(machine: Machine, *, needed: bool) -> Iterator[Finding]:
-    """Look at what Slurm says of itself; ``needed`` where the file has it as resource manager."""
+    """Look at what Slurm says of itself; ``needed`` where it must be there."""
     text = machine.run(COMMAND)
-    if text is None:
-        if needed:
-            yield Finding(
-                "fail", "slurm", f"{' '.join(COMMAND)} does not answer", "install slurm-client here; is slurmctld up?"
-            )
+    if text is not None:
+        yield from _judge(text, machine.run(PARTITIONS) or "")
+    elif needed:
+        yield _silent("")
+
+
+def look_as_led(commands: Commands) -> Iterator[Finding]:
+    """Look at the Slurm that a controller's file names, asked as the controller asks it."""
+    try:
+        text, partitions = commands.ask(*COMMAND), commands.ask(*PARTITIONS)
+    except ManagerError as problem:
+        yield _silent(f" ({problem})")
         return
+    yield from _judge(text, partitions)
+
+
+def _silent(why: str) -> Finding:
+    text = f"{' '.join(COMMAND)} does not answer{why}"
+    return Finding("fail", "slurm", text, "install slurm-client here, or name conf and bin; is slurmctld up?")
+
+
+def _judge(text: str, partitions: str) -> Iterator[Finding]:
     told = parse(text)
     yield from _version(told)
     yield from _scheduler(told.get("SchedulerParameters", ""))
     yield from _jobs(told)
     yield from _nodes(told)
-    yield from _partitions(machine.run(PARTITIONS) or "")
+    yield from _partitions(partitions)
 
 
 def parse(text: str) -> dict[str, str]:

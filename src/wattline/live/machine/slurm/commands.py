@@ -89,7 +89,7 @@ class Commands:
         """
         mark = _separator()
         fields = ",".join(f"{name}:{mark}" for name in JOB_FIELDS)
-        said = self._ask("squeue", "--noheader", "--array", "--states=all", f"--Format={fields}")
+        said = self.ask("squeue", "--noheader", "--array", "--states=all", f"--Format={fields}")
         rows, self._rows = job_rows(said, mark, self._rows)
         return rows
 
@@ -97,11 +97,11 @@ class Commands:
         """Return all nodes, once for each of their partitions."""
         mark = _separator()
         fields = ",".join(f"{name}:{mark}" for name in NODE_FIELDS)
-        return node_rows(self._ask("sinfo", "--noheader", "--Node", "--all", f"--Format={fields}"), mark)
+        return node_rows(self.ask("sinfo", "--noheader", "--Node", "--all", f"--Format={fields}"), mark)
 
     def excluded(self) -> dict[str, tuple[str, ...]]:
         """Return the nodes that pending jobs exclude; long output does not have them."""
-        said = self._ask("squeue", "--noheader", "--array", "--states=PENDING", "--format=%i|%x")
+        said = self.ask("squeue", "--noheader", "--array", "--states=PENDING", "--format=%i|%x")
         pairs = (line.partition("|") for line in said.splitlines())
         try:
             return {job.strip(): names for job, _, text in pairs if (names := hosts(text.strip()))}
@@ -111,25 +111,25 @@ class Commands:
     def admin_comments(self) -> dict[str, str]:
         """Return what administrators noted of each job; text output does not have it."""
         try:
-            told = json.loads(self._ask("squeue", "--json"))
+            told = json.loads(self.ask("squeue", "--json"))
             return {_name(job): str(job.get("admin_comment") or "") for job in told["jobs"]}
         except (ValueError, KeyError, TypeError, AttributeError) as problem:
             raise ManagerError(f"squeue --json: not understood ({type(problem).__name__}: {problem})") from None
 
     def steps(self, job: str) -> list[str]:
         """Return the steps of a job, the batch script's own left out."""
-        said = self._ask("squeue", "--noheader", "--steps", f"--jobs={job}", "--Format=StepID:|")
+        said = self.ask("squeue", "--noheader", "--steps", f"--jobs={job}", "--Format=StepID:|")
         names = [line.strip().rstrip("|") for line in said.splitlines() if line.strip()]
         return [name for name in names if name.rpartition(".")[2] not in ("batch", "extern")]
 
     def config(self) -> dict[str, str]:
         """Return Slurm's configuration."""
-        pairs = (line.partition("=") for line in self._ask("scontrol", "show", "config").splitlines())
+        pairs = (line.partition("=") for line in self.ask("scontrol", "show", "config").splitlines())
         return {key.strip(): value.strip() for key, equals, value in pairs if equals}
 
     def shared_partitions(self) -> list[str]:
         """Return the partitions in which several jobs may be on a node."""
-        said = self._ask("sinfo", "--noheader", "--all", "--Format=Partition:|,OverSubscribe:|")
+        said = self.ask("sinfo", "--noheader", "--all", "--Format=Partition:|,OverSubscribe:|")
         pairs = [line.split("|")[:2] for line in said.splitlines() if line.count("|") == 2]
         return sorted({name.rstrip("*") for name, how in pairs if how.strip() != "EXCLUSIVE"})
 
@@ -157,7 +157,8 @@ class Commands:
 
     # ------------------------------------------------------------------ how
 
-    def _ask(self, *words: str) -> str:
+    def ask(self, *words: str) -> str:
+        """Return what a command says; one that fails or does not answer is an error in a line."""
         done = self._run(words)
         if done.returncode != 0:
             raise ManagerError(f"{words[0]}: {_told(done)}")

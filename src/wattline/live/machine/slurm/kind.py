@@ -59,7 +59,7 @@ class Slurm:
         """Open it; its jobs are held only by one that acts."""
         from wattline.live.machine.slurm.manager import SlurmManager
 
-        return SlurmManager(_commands(spec, base, timeout_s), _rules(spec), clock, act)
+        return SlurmManager(commands_of(spec, base, timeout_s), _rules(spec), clock, act)
 
     def where(self, spec: ManagerSpec, base: Path) -> str:
         """Return which Slurm it is, and what of it is left alone."""
@@ -75,7 +75,7 @@ class Slurm:
         )
 
 
-def _commands(spec: ManagerSpec, base: Path, timeout_s: float) -> Commands:
+def commands_of(spec: ManagerSpec, base: Path, timeout_s: float) -> Commands:
     """Return how Slurm is talked to: by its commands, or by REST as far as that goes."""
     from wattline.live.machine.slurm.commands import Commands
 
