@@ -13,7 +13,7 @@ from bus_parts import STATUS, TOPICS, Time, sent, until
 
 from wattline.errors import InputError
 from wattline.live.bus.inbox import Inbox
-from wattline.live.bus.keys import load_known, load_pair, make_keys
+from wattline.live.bus.keys import Known, load_known, load_pair, make_keys
 from wattline.live.bus.messages import Outbox
 from wattline.live.bus.names import Role
 from wattline.live.bus.zeromq import ZmqBus
@@ -253,6 +253,45 @@ def test_new_nodes_come_in_and_old_keys_go(opened: Open, keys: Path) -> None:
     assert controller.counts()["unnamed"] > 0
 
 
+def test_whose_key_was_removed_is_neither_heard_nor_told(opened: Open, keys: Path) -> None:
+    """A name that is taken out of the file is cut off while it is connected, and does not come back; others stay."""
+    controller = listening(opened)
+    agent, other = opened("n001", controller), opened("n002", controller)
+    for one in (agent, other):
+        one.subscribe(TOPICS.cap(one.name))
+        meet(controller, one)
+        sent(controller, TOPICS.cap(one.name), b"before")
+        assert until(one, bool)
+    file = keys / "public.keys"
+    lines = file.read_text().splitlines()
+    kept = [line for line in lines if "n001" not in line.split()]
+    assert len(kept) == len(lines) - 1
+    file.write_text("\n".join(kept) + "\n")
+    deadline_s = time.monotonic() + 8.0
+    while not controller.counts()["unnamed"] and time.monotonic() < deadline_s:
+        agent.publish(TOPICS.status("n001"), b"while connected")
+        controller.poll(0.02)
+    assert controller.counts()["unnamed"] > 0
+    agent.poll(0.1)  # what was sent before it was removed
+    pair, public = load_pair(keys / "secret" / "n001.key", "n001"), load_known(file)
+    old = Known(public.site, {**public.keys, "n001": pair.public}, {**public.roles, "n001": "agent"})
+    again = ZmqBus("agent", "n001", TOPICS, controllers={"controller": controller.endpoint}, key=pair, known=old)
+    try:
+        again.subscribe(TOPICS.cap("n001"))
+        for _ in range(40):
+            agent.publish(TOPICS.status("n001"), b"removed")
+            again.publish(TOPICS.status("n001"), b"connected anew")
+            controller.publish(TOPICS.cap("n001"), b"after", keep=True)
+            assert controller.poll(0.02) == []
+            assert agent.poll(0.0) + again.poll(0.0) == []
+        assert controller.counts()["refused"] > 0
+    finally:
+        again.close()
+    meet(controller, other)
+    controller.publish(TOPICS.cap("n002"), b"after")
+    assert until(other, bool)[-1].payload == b"after"
+
+
 def test_a_replay_is_dropped(opened: Open) -> None:
     """A message that comes twice over the wire counts once."""
     clock = Time().clock
@@ -276,6 +315,23 @@ def test_sending_never_blocks(opened: Open) -> None:
     assert time.monotonic() - began_s < 5.0
     assert agent.counts()["unsent"] - before == 5_000 - went > 0
     assert not agent.publish(TOPICS.status("n001"), b"x" * 4097)
+
+
+def test_an_agent_that_does_not_read_blocks_nobody(opened: Open) -> None:
+    """What the controller sends to one who does not read is dropped, at once and counted; others hear and are heard."""
+    controller = listening(opened)
+    deaf, other = opened("n001", controller), opened("n002", controller)
+    for agent in (deaf, other):
+        agent.subscribe(TOPICS.cap(agent.name))
+        meet(controller, agent)
+    began_s = time.monotonic()
+    went = sum(controller.publish(TOPICS.cap("n001"), b"x" * 4000) for _ in range(20_000))
+    assert time.monotonic() - began_s < 5.0
+    assert controller.counts()["full"] == 20_000 - went > 0
+    controller.publish(TOPICS.cap("n002"), b"c")
+    assert until(other, bool) == [(TOPICS.cap("n002"), b"c", "controller")]
+    sent(other, TOPICS.status("n002"), b"s")
+    assert until(controller, bool) == [(TOPICS.status("n002"), b"s", "n002")]
 
 
 def test_mistakes_in_one_line(opened: Open, keys: Path) -> None:

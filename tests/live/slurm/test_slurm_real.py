@@ -162,7 +162,7 @@ def test_a_requeued_job_waits_and_runs_again(cluster: SlurmCluster, manager: Slu
     )  # its slurmd lives: Slurm takes it back
 
 
-def test_users_may_cancel_and_not_release(cluster: SlurmCluster, manager: SlurmManager) -> None:
+def test_users_may_cancel_and_hold(cluster: SlurmCluster, manager: SlurmManager) -> None:
     """A held job that its user cancels has ended; a hold of his own keeps it from us, its end gives it to us."""
     mine, his = cluster.submit("true"), cluster.submit("true", "-H")
     until(manager, mine, "waiting")
@@ -171,6 +171,40 @@ def test_users_may_cancel_and_not_release(cluster: SlurmCluster, manager: SlurmM
     assert until(manager, mine, "ended").reason == "Cancelled"
     cluster.command("scontrol", "release", his)
     until(manager, his, "waiting", "running", "ended")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to submit as another user")
+def test_a_user_cannot_release_a_job_under_our_hold(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """Once a controller has seen his job its user cannot release it, by any word of Slurm; it waits on. One that he
+    releases before is Slurm's: it runs, is counted, and is not ours to stop.
+    """
+
+    def as_nobody(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(words, env=cluster.environment, cwd="/", user=65534, capture_output=True, text=True)
+
+    submit = ("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "sleep 30")
+    early = as_nobody(*submit).stdout.strip()
+    assert as_nobody("scontrol", "release", early).returncode == 0
+    wait(lambda: cluster.shown(early, "State") == "RUNNING")
+    assert not until(manager, early, "running").ours
+    job = as_nobody(*submit).stdout.strip()
+    try:
+        assert until(manager, job, "waiting").user == "nobody"
+        for words in (("release", job), ("release", f"name={cluster.shown(job, 'Name')}"), ("uhold", job)):
+            as_nobody("scontrol", *words)
+        refused = as_nobody("scontrol", "release", job)
+        assert (refused.returncode, "denied" in refused.stderr) == (1, True), refused
+        as_nobody("scontrol", "top", job)
+        as_nobody("scontrol", "requeue", job)
+        time.sleep(2.5)  # Slurm looks at its queue once a second
+        assert (cluster.shown(job, "State"), cluster.shown(job, "PriorityLong")) == ("PENDING", "0")
+        assert cluster.shown(job, "Reason") == "JobHeldAdmin"
+        assert until(manager, job, "waiting").ours
+    finally:
+        for one in (early, job):
+            as_nobody("scancel", one)
+        for one in (early, job):
+            until(manager, one, "ended")
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to submit as another user")
