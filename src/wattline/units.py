@@ -46,7 +46,7 @@ def _parse(text: str | float, units: dict[str, float], what: str, default: str, 
             return float(text)
         except OverflowError:
             raise InputError(f"expected {what} like {example!r}, got a number of {len(str(text)):,} digits") from None
-    match = _QUANTITY.fullmatch(text)
+    match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise InputError(f"expected {what} like {example!r}, got {text!r}")
     number, unit = match.groups()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pandas as pd
 import polars as pl
@@ -13,6 +15,8 @@ import pytest
 import wattline as wl
 
 COLUMNS = {"submit_s": [0, 5], "work_s": [60, 30], "nodes": [2, 1]}
+MACHINE = wl.Machine(nodes=4, idle=90, max=350)
+ZIPPED = 'vary: zipped: expected groups of keys, like [("cluster.nodes", "limit.power")], got '
 
 
 @pytest.mark.parametrize(
@@ -94,3 +98,48 @@ def test_a_job_without_a_number_gets_one(given: list[int | None], wanted: list[i
     trace = wl.from_frame({"submit_s": [0, 1, 2, 3], "work_s": [1] * 4, "nodes": [1] * 4, "job_id": given})
     assert trace.jobs["job_id"].to_list() == wanted
     assert [(note.action, note.count) for note in trace.notes] == [("repaired", given.count(None))]
+
+
+@pytest.mark.parametrize("wrong", [[], {}, b"x", (1, 2), object()])
+@pytest.mark.parametrize("name", ["limit", "sleep", "sleep_power", "wake"])
+def test_a_question_of_the_wrong_type_is_refused_in_a_line(name: str, wrong: object) -> None:
+    """Powers and durations are numbers or texts."""
+    given = {"sleep": "10 min", name: wrong} if name in ("sleep_power", "wake") else {name: wrong}
+    with pytest.raises(wl.InputError, match=r"expected a (power|duration) like"):
+        wl.whatif(wl.from_frame(COLUMNS), wl.Machine(nodes=4, idle=90, max=350), **given)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: wl.whatif(wl.from_frame(COLUMNS), 5, nodes=5), "whatif: machine is a wl.Machine, got int"),
+        (
+            lambda: wl.whatif(wl.from_frame({"submit_s": [0], "work_s": [9], "nodes": [1]}), MACHINE, growth=1.3),
+            "growth=1.3: the jobs offer no load that could grow: all are submitted at once, or do no work",
+        ),
+        (lambda: run().plot([]), "plot: there is no figure []"),
+        (lambda: study().at(5), "at: expected a mapping of keys to values, got int"),
+        (lambda: study().at("x"), "at: expected a mapping of keys to values, got str"),
+        (lambda: study().vary({"trace.load": [0.5, 0.6]}, zipped=5), ZIPPED + "5"),
+        (lambda: study().vary({"trace.load": [0.5, 0.6]}, zipped=[1]), ZIPPED + "1"),
+        (lambda: study().vary({"trace.load": [0.5, 0.6]}, zipped="ab"), ZIPPED + "'ab'"),
+    ],
+)
+def test_arguments_of_the_wrong_type_are_refused_in_a_line(call: Callable[[], object], said: str) -> None:
+    """No error of Python's reaches whoever mistypes."""
+    with pytest.raises(wl.InputError) as caught:
+        call()
+    assert str(caught.value).startswith(said)
+
+
+def run() -> wl.Run:
+    """Return a run of two jobs."""
+    return wl.simulate(wl.from_frame(COLUMNS), MACHINE, progress=False)
+
+
+def study() -> wl.Study:
+    """Return a study whose load can be varied."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "s.toml"
+        path.write_text('[trace]\ngenerator = "lublin"\njobs = 20\nload = 0.5\n[cluster]\nnodes = 64\n')
+        return wl.load(path)

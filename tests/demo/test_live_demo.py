@@ -24,6 +24,7 @@ from wattline.demo.rmap_page import lines, power_figure, start_figure, write_bes
 from wattline.demo.run import run_demo
 from wattline.demo.slurm_cluster import why_not as slurm_missing
 from wattline.kernel.compiled import JIT
+from wattline.scenario import read_scenario, variants, wire
 
 
 def processes_of(folder: Path) -> list[str]:
@@ -55,6 +56,10 @@ def test_three_minutes_of_a_small_machine(tmp_path: Path) -> None:
     assert math.isfinite(found["live"]["mean_error"])
     assert found["live"]["mean_error"] < found["simulated"]["mean_error"] + 0.25
     assert found["live"]["started"] > 0.5 * found["simulated"]["started"]
+    late = wire(variants(read_scenario(base / "late.toml"))[0]).options
+    starts = found["start_late_s"]
+    assert late.late_start_s == pytest.approx((starts["median"] / 2, max(starts.values())), abs=1e-3)
+    assert (late.late_cap_s[0], late.noise) > (0.0, 0.0)
     (journal,) = (base / "journal" / "journals").iterdir()
     assert json.loads((journal / "manifest.json").read_text())
     replayed = command(["wattline", "replay-live", str(base / "journal"), "--json"], tmp_path)

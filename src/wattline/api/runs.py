@@ -162,7 +162,7 @@ class Run:
         """
         from wattline.report.figures.gallery import GALLERY
 
-        if what not in GALLERY:
+        if not isinstance(what, str) or what not in GALLERY:
             raise InputError(f"plot: there is no figure {what!r}{did_you_mean(str(what), GALLERY)}")
         drawn = GALLERY[what](self.loaded, self.summary, self.journal)
         if drawn is None:

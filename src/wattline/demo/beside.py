@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from wattline.model import codes
 
 if TYPE_CHECKING:
     from wattline.demo.run import Ran
+    from wattline.scenario.study import Study
     from wattline.wiring.result import Result
 
+LATE = "late.toml"
+"""The scenario of a demonstration, as late as its machine was."""
 CAPS_S = 0.25
 """Caps follow the signal within this time: the period of the controller's cap passes."""
 EXCEED = 0.3
@@ -74,10 +78,7 @@ def compare(ran: Ran, warmup_s: float) -> Beside:
     time_s, power_w = plant_power(ran)
     late = late_s(ran)
     told = replace(
-        ran.study.options,
-        late_start_s=(late[0] / 2.0, max(late)) if late[1] > 0.0 else (0.0, 0.0),
-        late_cap_s=(LAG_S, LAG_S + CAPS_S),
-        noise=NOISE_W / ran.study.cluster.nodes**0.5 / ran.study.cluster.classes[0].max_w,
+        ran.study.options, late_start_s=_starts_s(late), late_cap_s=(LAG_S, LAG_S + CAPS_S), noise=_noise(ran.study)
     )
     return Beside(
         _live(ran, time_s, power_w, from_s, to_s),
@@ -88,6 +89,30 @@ def compare(ran: Ran, warmup_s: float) -> Beside:
         late,
         int(time_s.size),
     )
+
+
+def write_late(ran: Ran, found: Beside) -> Path:
+    """Write the scenario of a run once more, as late as its machine was: bids can be made for that one."""
+    first_s, last_s = _starts_s(found.start_late_s)
+    late = (
+        "\n# As late as the machine of the demonstration was.\n[late]\n"
+        f'start = ["{first_s:.3f} s", "{last_s:.3f} s"]\n'
+        f'cap = ["{LAG_S:g} s", "{LAG_S + CAPS_S:g} s"]\n'
+        f"noise = {_noise(ran.study):.5f}\n"
+    )
+    path = ran.base / LATE
+    path.write_text((ran.base / "scenario.toml").read_text(encoding="utf-8") + late, encoding="utf-8")
+    return path
+
+
+def _starts_s(late: tuple[float, float]) -> tuple[float, float]:
+    """Return between which times starts are drawn of a machine whose median and 90th percentile are these."""
+    return (late[0] / 2.0, max(late)) if late[1] > 0.0 else (0.0, 0.0)
+
+
+def _noise(study: Study) -> float:
+    """Return by which share the power of the emulated machine deviates."""
+    return float(NOISE_W / study.cluster.nodes**0.5 / study.cluster.classes[0].max_w)
 
 
 def target_steps(ran: Ran) -> tuple[Floats, Floats]:

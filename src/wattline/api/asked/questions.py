@@ -174,8 +174,10 @@ def ask_limit(given: str | float, told: str) -> Question:
         if part is None:
             shown = show_power(watts)
             return Change("limit", f"a limit of {shown}", f"limit {shown}", {"limit.power": watts})
-        if not ground.peak_w > 0.0:
+        if math.isnan(ground.peak_w):
             raise InputError(f"{told}: the machine draws nothing that could be limited; give watts")
+        if not ground.peak_w > 0.0:
+            raise InputError(f"{told}: no job ever draws power, so there is no peak; say the limit in watts")
         below_w = ground.peak_w * (1.0 + part)
         keys = {"limit.power": float(round(below_w)) or below_w}
         of = f", {in_full(-100 * part, 3)}% below the {show_power(ground.peak_w)} that it draws at most"
@@ -298,5 +300,8 @@ def _tied(keys: Mapping[str, Any], ground: Ground) -> dict[str, Any]:
     """Return keys with growth as a load, which is a part of the machine: gaps shrink alike on machines of all sizes."""
     found = dict(keys)
     if "trace.load" in found:
-        found["trace.load"] *= ground.load_on(found.get("cluster.nodes", ground.nodes))
+        load = ground.load_on(found.get("cluster.nodes", ground.nodes))
+        if not load > 0.0:
+            raise InputError("the jobs offer no load that could grow: all are submitted at once, or do no work")
+        found["trace.load"] *= load
     return found

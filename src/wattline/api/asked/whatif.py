@@ -218,6 +218,8 @@ def answer(
     words: Callable[[str, Any], str] = in_python,
 ) -> WhatIf:
     """Answer questions that were checked; ``words`` tells how an argument about the log as it is was typed."""
+    if machine is not None and not isinstance(machine, Machine):
+        raise InputError(f"whatif: machine is a wl.Machine, got {type(machine).__name__}")
     jobs = trace if isinstance(trace, Trace) else read_trace(trace)
     warnings: list[str] = []
     given = _sized(jobs, machine or Machine(), words, needs_watts=asked.needs_watts, warnings=warnings)

@@ -130,7 +130,7 @@ def live_demo(
 
 def show_beside(terminal: Terminal, ran: Ran, minutes: float) -> None:
     """Show a run beside its simulation and what it left behind, and say what to look at next."""
-    from wattline.demo.beside import compare
+    from wattline.demo.beside import compare, write_late
 
     found = compare(ran, warmup_s=min(300.0, 20.0 * minutes))
     (ran.base / "beside.json").write_text(json.dumps(found.data(), indent=1), encoding="utf-8")
@@ -140,6 +140,7 @@ def show_beside(terminal: Terminal, ran: Ran, minutes: float) -> None:
         terminal.line(f"left behind: {what}")
     terminal.line(f"all of it is in {ran.base}")
     terminal.line(f"next: wattline replay-live {ran.base / 'journal'}")
+    terminal.line(f"      wattline bid {write_late(ran, found)} --quick   # for a machine as late as this one")
     terminal.line(f"      wattline report {next((ran.base / 'journal' / 'journals').iterdir())}")
     terminal.data({**found.data(), "left_behind": ran.left, "out": str(ran.base)})
     if ran.left:
