@@ -267,9 +267,13 @@ def test_recorded_days_are_left_out_in_turn(wattline: Call, market: Path, folder
     assert f"# {found['verdict']}\n" in written
     again = read_scenario(folder / "new.toml")
     assert again.spec.regulation.made_for.records == len(again.spec.regulation.made_for.days) == 5
-    tested = wattline("bid", "new.toml", "--method", "given")
-    assert (tested.code, "no search has looked at" in tested.out) == (3, False)
-    assert "5 of these days were searched when the bid was made" in " ".join(tested.out.split())
+    for k in range(5):
+        rounded = GaussianLaw()(2 * HOUR_S, 200 + k).values.round(3)
+        (folder / f"copy-{k}.csv").write_text("t_s,y\n" + "".join(f"{2 * i},{y}\n" for i, y in enumerate(rounded)))
+    for these in ((), ("--set", days.replace("day-", "copy-"))):
+        tested = wattline("bid", "new.toml", "--method", "given", *these)
+        assert (tested.code, "no search has looked at" in tested.out) == (3, False)
+        assert "5 of these days were searched when the bid was made" in " ".join(tested.out.split())
 
 
 def test_a_bid_for_one_signal_is_not_certified_for_another(

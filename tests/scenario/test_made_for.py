@@ -11,13 +11,16 @@ from test_scenario_regulation import GOOD, study
 
 import wattline as wl
 from wattline.api.assumptions import warnings
+from wattline.bidding.hours.setting import Setting
 from wattline.errors import InputError, WattlineWarning
 from wattline.generate.signal import GaussianSignal, generate_signal
 from wattline.market.signal_law import Law
+from wattline.model.regulation import Record
 from wattline.scenario import read_scenario
 from wattline.scenario.read.toml_text import to_toml
 from wattline.scenario.sections.regulation.made_for import law_made_for, made_for
 from wattline.scenario.sections.regulation.regulation import law_of_signal, other_law
+from wattline.scenario.setting import build_setting
 
 REGD = "\n[regulation.made_for]\nmean = -0.04\nstd = 0.62\ntime_constant = 210\nends = 0.18\nhours = 160\nrecords = 7\n"
 NORMAL = "\n[regulation.made_for]\nmean = 0.0\nstd = 0.4\ntime_constant = 170\nends = 0.01\nhours = 120\nrecords = 5\n"
@@ -96,6 +99,7 @@ def test_what_is_written_reads_back(tmp_path: Path) -> None:
         ("regulation.made_for.std=2", "must be at most 1"),
         ("regulation.made_for.ends=-0.1", "must be at least 0"),
         ("regulation.made_for.records=0", "must be at least 1"),
+        ("regulation.made_for.sketches=['A B']", "is no sketch of a day"),
         ("regulation.made_for.spread=1", "unknown key 'spread' in [regulation.made_for]"),
         ("regulation.made_for={}", "is missing in [regulation.made_for]"),
         ("regulation.made_for=5", "expected a table, got 5"),
@@ -131,6 +135,30 @@ def test_trying_a_bid_on_another_signal_does_not_make_it_one_for_that(tmp_path: 
     wl.bid(other, method="given", hours=2).write(tmp_path / "again.toml")
     (told,) = warnings_of(tmp_path / "again.toml")
     assert "its standard deviation is 0.71, not 0.39" in told
+
+
+def test_a_written_bid_knows_near_copies_of_its_days(tmp_path: Path) -> None:
+    """Days of the search that were rounded or scaled since count as searched, in the words for the days themselves; on
+    others nothing is said.
+    """
+    days = [generate_signal(GaussianSignal(14400.0, step_s=10.0, seed=seed)) for seed in range(4)]
+    law = Law("2 records", 0.0, 0.4, 170.0, 0.01, np.nan, np.nan, 8.0, records=2)
+    table = to_toml(made_for(law, [Record("a", days[0]), Record("b", days[1])]))
+    saved = [days[0].values, np.round(days[1].values, 2), 0.97 * days[0].values, days[2].values, days[3].values]
+    for k, values in enumerate(saved):
+        (tmp_path / f"{k}.csv").write_text("t,y\n" + "".join(f"{10 * i},{y}\n" for i, y in enumerate(values)))
+
+    def setting(*names: int) -> Setting:
+        named = ", ".join(f'"{k}.csv"' for k in names)
+        text = GOOD.replace("warmup", f"signal = [{named}]\nwarmup") + "\n[regulation.made_for]\n" + table
+        return build_setting(read_scenario(_written(tmp_path, text)), given=True)
+
+    for names, said in (((0, 1), "2 of these days were searched when the bid was made (0, for one)"), ((2, 3), "1 of")):
+        found = setting(*names)
+        assert [doubt[: len(said)] for doubt in found.doubts] == [said]
+        assert found.records[0].digest in found.searched
+    others = setting(3, 4)
+    assert (others.doubts, others.searched) == ((), frozenset())
 
 
 def test_a_written_bid_says_how_late_its_machine_was(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -20,6 +21,7 @@ from wattline.scenario.read.base import KeyPath
 from wattline.scenario.sections.late import build_late
 from wattline.scenario.sections.policy import MechanismSpec
 from wattline.scenario.sections.prices import build_billing
+from wattline.scenario.sections.regulation.made_for import searched_days
 from wattline.scenario.sections.regulation.regulation import (
     RegulationSpec,
     build_tariff,
@@ -34,6 +36,7 @@ from wattline.units import DAY_S, HOUR_S
 
 if TYPE_CHECKING:
     from wattline.formats.series.records import Records
+    from wattline.model.regulation import Record
 
 HOURS_READY, HOUR_BYTES = 128, 300
 """Hours that a search keeps ready, and bytes that each takes for a control period, in its logs."""
@@ -64,6 +67,7 @@ def build_setting(document: Document, *, given: bool = False) -> Setting:
     context.located(("kind",), check_kinds, kinds, nodes)
     hour = draw_kinds(kinds, context, cast("int", nodes), _SAMPLE_S, spec.seed)
     records = records_of(market, context)
+    searched = searched_days(market.made_for, records.records) if given and records is not None else []
     _check_budget(document, market, records)
     setting = Setting(
         kinds,
@@ -76,8 +80,8 @@ def build_setting(document: Document, *, given: bool = False) -> Setting:
         late=build_late(spec.late),
         name=spec.policy.select[0].name,
         records=() if records is None else records.records,
-        doubts=_doubts(document, market, records, given=given),
-        searched=_searched(market, given=given),
+        doubts=_doubts(document, market, records, searched, given=given),
+        searched=frozenset(record.digest for record in searched),
         notes=() if records is None else records.notes,
     )
     context.located(("regulation", "control"), _check_hours, setting.protocol, kinds)
@@ -120,21 +124,17 @@ def _prices(document: Document, market: RegulationSpec) -> Prices:
     return Prices(found.book, tuple(begin_s for begin_s, _ in hours))
 
 
-def _doubts(document: Document, market: RegulationSpec, records: Records | None, *, given: bool) -> tuple[str, ...]:
+def _doubts(
+    document: Document, market: RegulationSpec, records: Records | None, searched: Sequence[Record], *, given: bool
+) -> tuple[str, ...]:
     """Return why nothing can be certified on the signal: a record of another law, or a bid made for another signal."""
     found = [] if records is None else list(records.strangers.values())
     if given and (other := other_law(market, document.context)):
         found.append(other)
-    known = [] if records is None else [r.name for r in records.records if r.digest in _searched(market, given=given)]
-    if known:
-        told = f"{len(known)} of these days were searched when the bid was made ({known[0]}, for one)"
+    if searched:
+        told = f"{len(searched)} of these days were searched when the bid was made ({searched[0].name}, for one)"
         found.append(f"{told}: they tell nothing of other days")
     return tuple(found)
-
-
-def _searched(market: RegulationSpec, *, given: bool) -> frozenset[str]:
-    """Return the days on which a given bid was searched, as far as the scenario says."""
-    return frozenset(market.made_for.days if given and market.made_for is not None else ())
 
 
 def _check_hours(protocol: Protocol, kinds: tuple[Kind, ...]) -> None:

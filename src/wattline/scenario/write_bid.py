@@ -77,7 +77,7 @@ def with_bid(document: Document, setting: Setting, choice: Choice) -> dict[str, 
         market["mean"], market["reserve"] = choice.bid.mean_w, choice.bid.reserve_w
     spec = document.spec.regulation or RegulationSpec()
     if choice.method != "given" or spec.made_for is None:  # a bid that was given stays one for the signal of its search
-        days = [] if choice.method == "given" else sorted({record.digest for record in setting.records})
+        days = () if choice.method == "given" else setting.records
         market["made_for"] = made_for(law_of_signal(spec, document.context), days, document.spec.late)
     if choice.weights is not None:
         weights = dict(zip((kind.name for kind in setting.kinds), choice.weights.tolist(), strict=True))

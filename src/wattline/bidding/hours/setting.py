@@ -93,7 +93,7 @@ class Setting:
     doubts: tuple[str, ...] = ()
     """Why nothing can be certified on this signal, whatever the rates are."""
     searched: frozenset[str] = frozenset()
-    """Days on which a given bid was searched, by what tells them apart."""
+    """Those of the records on which a given bid was searched, by what tells them apart."""
     notes: tuple[Note, ...] = ()
     """What was done to the records when they were read."""
 

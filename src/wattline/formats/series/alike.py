@@ -32,7 +32,7 @@ SHARE = 0.25
 
 
 @dataclass(frozen=True)
-class _Cut:
+class Cut:
     """A series as averages, less their mean, and as pieces of some length (0: too short to be judged)."""
 
     values: Floats
@@ -81,17 +81,17 @@ def nearly_repeated(series: Sequence[Floats], step_s: float) -> Repeat | None:
     return None
 
 
-def _cut(values: Floats, step_s: float) -> _Cut:
+def _cut(values: Floats, step_s: float) -> Cut:
     count = max(1, round(MEAN_S / step_s))
     means = values[: values.size // count * count].reshape(-1, count).mean(axis=1)
     means = means - means.mean() if means.size else means
     size = min(int(PIECE_S / (count * step_s)), means.size)
-    size = max(size, int(np.ceil(MEMORIES * _memory(means))))
+    size = max(size, int(np.ceil(MEMORIES * memory(means))))
     judged = size * count * step_s >= SHORTEST_S and size <= means.size
-    return _Cut(means, size if judged else 0)
+    return Cut(means, size if judged else 0)
 
 
-def _memory(means: Floats) -> float:
+def memory(means: Floats) -> float:
     """Return for how many values the series remembers: the time in which its correlation with itself falls to 1/e."""
     power = float(means @ means)
     if power == 0.0:

@@ -6,15 +6,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
+from wattline.errors import shorten
+from wattline.formats.series.sketch import is_sketch, is_sketched, sketch_of
 from wattline.market.signal_law import Law, differs
 from wattline.model.lateness import Lateness
+from wattline.model.regulation import Record
 from wattline.scenario.read.base import Section
 from wattline.scenario.read.quantities import Count, Duration, Finite
 from wattline.scenario.sections.late import LateSpec, build_late
+
+
+def _sketch(text: str) -> str:
+    if not is_sketch(text):
+        told = f"is no sketch of a day, which has letters, digits, + and / alone, got {shorten(text)}"
+        raise PydanticCustomError("quantity", "{text}", {"text": told})
+    return text
 
 
 class MadeForSpec(Section):
@@ -33,25 +44,32 @@ class MadeForSpec(Section):
     hours: Finite = Field(24.0, gt=0, description="hours of signal behind these figures; few allow larger differences")
     records: Count = Field(1, description="records behind these figures")
     days: list[str] = Field(default_factory=list, description="what tells the days apart on which the bid was searched")
+    sketches: list[Annotated[str, AfterValidator(_sketch)]] = Field(
+        default_factory=list,
+        description="these days in short, a letter for five minutes, by which near copies of them are known",
+    )
     late: LateSpec | None = Field(
         None, description="how late the machine was for which the bid was made, as in `[late]` (default: not known)"
     )
 
 
-def made_for(law: Law, days: Sequence[str] = (), late: LateSpec | None = None) -> dict[str, Any]:
+def made_for(law: Law, days: Sequence[Record] = (), late: LateSpec | None = None) -> dict[str, Any]:
     """Return the table of a scenario that says for what its bid was made.
 
     Parameters
     ----------
     law : Law
         The figures of the signal.
-    days : sequence of str
-        What tells the days apart on which it was searched.
+    days : sequence of Record
+        The days on which it was searched.
     late : LateSpec, optional
         How late the machine is; None: it obeys at once.
     """
     told: dict[str, Any] = {"mean": law.mean, "std": law.std, "ends": law.ends, "hours": law.hours}
-    told |= {"records": law.records} | ({"days": list(days)} if days else {})
+    told |= {"records": law.records}
+    if days:
+        known = {day.digest: sketch_of(day.signal) for day in days}
+        told |= {"days": sorted(known), "sketches": [known[digest] for digest in sorted(known)]}
     told |= {} if math.isnan(law.time_constant_s) else {"time_constant": law.time_constant_s}
     return told | {"late": _delays(late or LateSpec())}
 
@@ -70,6 +88,13 @@ def law_made_for(spec: MadeForSpec) -> Law:
     return Law(
         name, spec.mean, spec.std, time_constant_s, spec.ends, math.nan, math.nan, spec.hours, records=spec.records
     )
+
+
+def searched_days(spec: MadeForSpec | None, days: Sequence[Record]) -> list[Record]:
+    """Return those of some days on which the bid was searched, as they were or nearly so."""
+    if spec is None:
+        return []
+    return [day for day in days if day.digest in spec.days or is_sketched(day.signal, spec.sketches)]
 
 
 def warn_of_other_law(spec: MadeForSpec | None, law: Law) -> str:
