@@ -11,6 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wattline.api import bid_words
+from wattline.api.bid_page import day_table
+from wattline.api.runs import as_text
 from wattline.bidding.across import certify_on_records, left_out, plain_bid, sure_bid
 from wattline.bidding.certificate import BROKEN, CERTIFIED, NOTHING, UNSURE, Certificate, certificate_of
 from wattline.bidding.choose import choose_on_records, untried
@@ -122,6 +125,23 @@ def test_a_left_out_day_has_no_say_in_the_bid_it_is_tried_under() -> None:
     assert (rows[0][3].mean_w, rows[0][3].reserve_w) == (rows[1][3].mean_w, rows[1][3].reserve_w)
     alone = sure_bid(Trial(made, records=days[:3]), mode="paper", confidence=0.95, quick=True)
     assert (rows[0][3].mean_w, rows[0][3].reserve_w) == (alone.bid.mean_w, alone.bid.reserve_w)
+
+
+def test_a_day_is_kept_only_with_its_service() -> None:
+    """A day on which tracking is kept and a promise of service is not is a broken one: in JSON, terminal and page."""
+    rows = []
+    for limit in (30.0, 3.0):
+        made = Setting.alike((replace(KIND, limit=limit),), 8, 100.0, 320.0)
+        found, _ = choose_on_records(made, [record(0)], "given", mode="paper", given=BID)
+        (row,) = found.to_json()["days"]
+        assert row["exceed"] < 0.1
+        late = found.outcome.violations.sum() / found.outcome.jobs.sum()
+        assert row["worst_service"] == pytest.approx(late / KIND.share)
+        assert row["kept"] == (late < KIND.share) == (limit == 30.0)
+        terminal, page = as_text(bid_words.days(found)), day_table(found)
+        assert f"{row['worst_service']:.2f} ×" in terminal
+        rows.append(["BROKEN" in text for text in (terminal, page)])
+    assert rows == [[False, False], [True, True]]
 
 
 def test_many_days_are_kept_apart() -> None:

@@ -228,7 +228,10 @@ def promises(found: Certificate) -> Any:
 
 
 def days(found: Certificate) -> Any:
-    """Return the recorded days as a table for a terminal: the bid that each was tried under, and what it came to."""
+    """Return the recorded days as a table for a terminal: the bid that each was tried under, and what it came to.
+
+    Service is that of the kind that came closest to its limit, in parts of that limit.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -236,9 +239,10 @@ def days(found: Certificate) -> Any:
 
     rows = found.evidence.table
     compared = any(not math.isnan(day.plain_cost) for day in rows)
-    table = Table(box=None, pad_edge=False, header_style="bold", width=WIDTH)
+    narrow = (0, 1, 0, 0) if compared else (0, 1)
+    table = Table(box=None, pad_edge=False, padding=narrow, header_style="bold", width=WIDTH)
     table.add_column("left out", style="cyan", overflow="fold")
-    heads = ["P̄", "R", "hours", "ε > 30 %", "cost", *(["no margin", "cost"] if compared else []), ""]
+    heads = ["P̄", "R", "hours", "ε > 30 %", "service", "cost", *(["no margin", "cost"] if compared else []), ""]
     for name in heads:
         table.add_column(name, justify="right", no_wrap=True)
     for day in rows:
@@ -250,6 +254,7 @@ def days(found: Certificate) -> Any:
             show(day.reserve_w, "W"),
             str(day.hours - day.left_out),
             percent(day.exceed),
+            f"{day.worst_service:.2f} ×",
             amount(day.cost, 3),
             *plain,
             state,

@@ -65,8 +65,8 @@ class Day:
 
     @property
     def kept(self) -> bool:
-        """Whether the day by itself keeps the tracking promise."""
-        return not self.exceed >= SHARE
+        """Whether the day by itself keeps the promises of tracking and of service."""
+        return not self.exceed >= SHARE and not self.worst_service >= 1.0
 
 
 @dataclass(frozen=True)
