@@ -225,6 +225,29 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing() -> None:
     assert world.machine.jobs["j0"].seen.phase == "ended"
 
 
+def test_a_dry_run_knows_the_error_that_its_caps_would_have_given() -> None:
+    """Others run a machine without caps far above the target: measured, the error is more than the reserve; by the
+    model, under the caps that are wanted, the target is met.
+    """
+    world = World(
+        cluster(8, max_w=300.0, min_cap_w=100.0),
+        policies(select="easy", cap="match-target"),
+        signal=(0.0,) * 60,
+        bids=(BidStep(EPOCH_S, 2000.0, 300.0),),
+        act=False,
+    )
+    for i in range(8):
+        world.submit(f"j{i}", 1, 600.0, 0.0)
+    world.run(1.0)
+    for i in range(8):
+        world.machine.release(f"j{i}", [f"n{i:03d}"])
+    world.run(60.0)
+    assert sum(world.machine.node_w().values()) == 2400.0
+    assert world.controller.errors[-1] == pytest.approx(400.0 / 300.0)
+    assert world.controller.modelled_errors[-1] == pytest.approx(0.0, abs=0.01)
+    assert 0.0 < world.controller.modelled_mean_error() < 0.5  # it begins with an empty machine
+
+
 def test_the_limit_is_lowered_by_what_the_machine_draws_more_than_the_model_says() -> None:
     """A machine that is hungrier than its model stays under the limit once it was measured."""
     world = World(cluster(8, min_cap_w=100.0), policies(select="easy", cap="under-limit"), limit_w=2000.0)

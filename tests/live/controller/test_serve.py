@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.worlds import cluster, policies
+from live.controller.emulated import EPOCH_S, World
 from wattline.api.site.bus import open_any, open_when_free
 from wattline.demo.layout import free_port
 from wattline.errors import InputError
@@ -24,6 +26,7 @@ from wattline.live.bus.messages import Outbox, decode
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
 from wattline.live.controller.config import bus_settings, read_site
+from wattline.live.controller.controller import BidStep
 from wattline.live.controller.journal.signals import SignalKeeper
 from wattline.live.controller.leading.lease import Lease
 from wattline.live.controller.leading.off import OFF, OFF_WAIT_S, Off, let_go, process_began_s
@@ -31,7 +34,9 @@ from wattline.live.controller.leading.onlooker import Onlooker
 from wattline.live.controller.seen.meters import Meters
 from wattline.live.controller.serve import Site, stand_by
 from wattline.live.signals.open import Signals, SignalSettings
+from wattline.live.watch.document import Document
 from wattline.live.watch.logs import Log
+from wattline.live.watch.metrics import NoMetrics
 
 STATUS = {
     "w": 200.0, "age": 0.1, "cpu_w": 90.0, "mem_w": 10.0, "cap_w": None, "limit_w": 500.0, "lease": 0.0, "term": 1,
@@ -266,16 +271,70 @@ class Deaf:
     note = say
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_dry_run_publishes_the_error_that_it_would_have_had(dry_run: bool) -> None:
+    """By the model, beside that of the machine as it is; whoever leads has the second alone."""
+    world = World(
+        cluster(4, max_w=300.0, min_cap_w=100.0),
+        policies(select="easy", cap="match-target"),
+        signal=(0.0,) * 60,
+        bids=(BidStep(EPOCH_S, 1000.0, 200.0),),
+        act=False,
+    )
+    seen: list[Document] = []
+    log, journal = Deaf(), SimpleNamespace(log=SimpleNamespace(written_bytes=0, new_syncs=list))
+    signals = Signals(SignalSettings(limit_w=9000.0), world.hand.clock)
+    told: Any = SimpleNamespace(publish=seen.append)
+    site = Site(
+        "here", "easy", world.hand.clock, world.controller, journal, signals, world.topics, NoMetrics(), told, log
+    )  # type: ignore[arg-type]
+    site.dry_run = dry_run
+    world.controller.on_tick = lambda tick: site._publish(tick) if tick.full else None
+    for i in range(4):
+        world.submit(f"j{i}", 1, 600.0, 0.0)
+    world.run(1.0)
+    for i in range(4):
+        world.machine.release(f"j{i}", [f"n{i:03d}"])
+    world.run(30.0)
+    power = seen[-1].power
+    assert power.error == pytest.approx(1.0)
+    if dry_run:
+        assert power.would_error == pytest.approx(0.0, abs=0.01)
+        assert power.would_mean_error == pytest.approx(world.controller.modelled_mean_error())
+    else:
+        assert math.isnan(power.would_error)
+        assert math.isnan(power.would_mean_error)
+
+
+def test_a_bid_without_a_signal_has_no_error() -> None:
+    """There is no target to hold power against."""
+    world = World(cluster(4), policies(select="easy"), bids=(BidStep(EPOCH_S, 1000.0, 200.0),))
+    world.run(5.0)
+    assert not world.controller.errors
+    assert not world.controller.modelled_errors
+
+
 def test_a_dry_run_says_each_action_once() -> None:
-    """Nothing comes of an action in a dry run, so control would want it again at every pass; another one is said."""
+    """Nothing comes of an action in a dry run, so control would want it again at every pass; another one is said, with
+    the error by the model; this is said once a minute, too, where there is a target.
+    """
     log, clock = Deaf(), Clock()
     signals = Signals(SignalSettings(limit_w=1000.0), clock)
     unused: Any = None
-    site = Site("here", "easy", clock, unused, log, signals, Topics("here"), unused, None, log, dry_run=True)  # type: ignore[arg-type]
+    led: Any = SimpleNamespace(modelled_errors=[0.125, 0.0625], modelled_mean_error=lambda: 0.09375)
+    site = Site("here", "easy", clock, led, log, signals, Topics("here"), unused, None, log, dry_run=True)  # type: ignore[arg-type]
     for note in ("n1", "n1", "n2"):
         site._told("release", "17", note)
     assert [words for words in log.heard if words[0] == "would"] == [
-        ("would", "release", "17", "n1"),
-        ("would", "release", "17", "n2"),
+        ("would", "release", "17", "n1", 0.0625, 0.0938),
+        ("would", "release", "17", "n2", 0.0625, 0.0938),
     ]
     assert len(site.actions) == 2
+    for now_s in (0.0, 1.0, 59.0, 60.0):
+        site._tell_error(now_s)
+    assert [words for words in log.heard if words[0] == "would-track"] == [("would-track", 0.0625, 0.0938)] * 2
+    led.modelled_errors = []
+    site._told("release", "18", "n1")
+    site._tell_error(999.0)
+    assert log.heard[-2][:4] == ("would", "release", "18", "n1")
+    assert len(log.heard[-2]) == 4

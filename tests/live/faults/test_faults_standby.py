@@ -79,6 +79,7 @@ def test_a_leader_that_is_stopped_or_killed_is_replaced(tmp_path: Path) -> None:
         document = fetch(seen)
         assert (document.role, document.term, document.power.measured_w > 0.0) == ("dry-run", 0, True)
         assert listening(rig.processes.running["dry-run"].pid) == set()
+        assert ('"looks-on"' in said.read_text(), '"leads"' in said.read_text()) == (True, False)
         assert fetch(tmp_path / "status.sock").term == 1
 
         rig.until(rig.underway, 10.0, "the first job")

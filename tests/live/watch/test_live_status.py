@@ -11,6 +11,7 @@ import socket
 import stat
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,15 @@ def test_what_is_no_status_is_refused_in_a_line(change: dict[str, Any], told: st
     for text in ("", "[]", "{}", "[" * 9999):
         with pytest.raises(InputError, match="not the status of a controller"):
             Document.from_json(text)
+
+
+def test_a_dry_run_shows_the_error_that_it_would_have_had() -> None:
+    """By the model, and said so, beside that of the machine as it is; whoever leads shows the one alone."""
+    assert not any("by the model" in line for line, _ in lines(FULL))
+    told = replace(FULL, role="dry-run", power=replace(FULL.power, would_error=0.021, would_mean_error=0.015))
+    shown = [line.strip() for line, _ in lines(Document.from_json(told.to_json()))]
+    assert any("error 9.0 % of the reserve, mean 3.4 %" in line for line in shown)
+    assert "with these caps, by the model: error 2.1 % of the reserve, mean 1.5 %" in shown
 
 
 def test_a_document_is_bounded() -> None:

@@ -108,6 +108,8 @@ class Controller:
     on_say: Callable[[str], None] | None = None
     errors: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
     """Tracking errors of the last periods, as parts of the reserve."""
+    modelled_errors: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
+    """The same by the model, under the caps that are wanted: what a dry run would have had."""
     manager_seen_s: float = math.nan
     late: int = 0
     """Passes that were left out because the one before took too long."""
@@ -267,17 +269,23 @@ class Controller:
         """Hold power against the target; the seconds beyond the margin go by the model where power was not measured."""
         bid, since_s = self.bid_at(now_s), now_s - self._accounted_s
         self._accounted_s = now_s
-        if bid is None or not bid.reserve_w > 0.0:
+        if bid is None or not bid.reserve_w > 0.0 or math.isnan(target_w):  # a bid without a signal has no target
             return
         if not math.isnan(measured_w):
             self.errors.append(abs(measured_w - target_w) / bid.reserve_w)
+        if not math.isnan(modelled_w):
+            self.modelled_errors.append(abs(modelled_w - target_w) / bid.reserve_w)
         drawn_w = modelled_w if math.isnan(measured_w) else measured_w
         if abs(drawn_w - target_w) > MARGIN * bid.reserve_w:  # of a longer time nobody knows
             self._beyond_s += min(since_s, 2.0 * self.periods.full_s) if since_s > 0.0 else 0.0
 
     def mean_error(self) -> float:
         """Return the mean tracking error of the last periods, as a part of the reserve (NaN: nothing is followed)."""
-        return sum(self.errors) / len(self.errors) if self.errors else math.nan
+        return _mean(self.errors)
+
+    def modelled_mean_error(self) -> float:
+        """Return the same by the model, under the caps that are wanted."""
+        return _mean(self.modelled_errors)
 
     def close(self) -> list[str]:
         """Let stopped jobs go on and let go of everything; return the jobs that could not be continued."""
@@ -285,3 +293,7 @@ class Controller:
         self.manager.close()
         self.bus.close()
         return left
+
+
+def _mean(errors: Sequence[float]) -> float:
+    return sum(errors) / len(errors) if errors else math.nan

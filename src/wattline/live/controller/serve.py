@@ -37,6 +37,8 @@ STANDBY_WAIT_S = 0.5
 SENT_S = 0.25
 """Seconds (of the wall) within which messages that were sent are on their way."""
 ACTIONS, POINTS = 20, 240
+ERROR_EACH_S = 60.0
+"""Seconds of the machine after which a dry run says again how it would have followed the target."""
 
 
 @dataclass
@@ -69,6 +71,7 @@ class Site:
     _would: dict[str, tuple[str, str]] = field(default_factory=dict)
     """What a dry run said last of each job: nothing comes of it, so it would be said at every pass."""
     _jump_s: float = 0.0
+    _error_s: float = -math.inf
 
     def serve(self, stop: Callable[[], bool]) -> list[str]:
         """Lead until somebody says stop; return the jobs that could not be continued at the end."""
@@ -81,7 +84,7 @@ class Site:
         c.reconciler.tell = self._told
         if self.lease is not None:
             c.term = self._term
-        self.log.say("leads", policy=self.policy, nodes=len(c.meters.names), dry_run=self.dry_run)
+        self.log.say("looks-on" if self.dry_run else "leads", policy=self.policy, nodes=len(c.meters.names))
         notify().ready(f"{'looks on at' if self.dry_run else 'leads'} {len(c.meters.names)} nodes with {self.policy}")
         try:
             c.run(stop)
@@ -172,7 +175,8 @@ class Site:
             self._would[job] = (what, note)
         now_s = self.clock.now_s()
         self.actions.append(Action(now_s, what, job, note))
-        self.log.say("would" if self.dry_run else "does", what=what, job=job, note=note)
+        more = self._would_errors() if self.dry_run else {}
+        self.log.say("would" if self.dry_run else "does", what=what, job=job, note=note, **more)
         self.journal.note("command", command=what, job=job, note=note, dry=self.dry_run)
 
     def _signal(self, message: Any, now_s: float) -> None:
@@ -190,6 +194,7 @@ class Site:
             self.history.append((tick.now_s, tick.measured_w, tick.target_w))
             if self.dry_run:
                 self._told("caps", "", self._caps())
+                self._tell_error(tick.now_s)
             self._publish(tick)
             if self.kept is not None:
                 self._complain(self.kept.keep(tick.now_s))
@@ -205,6 +210,23 @@ class Site:
         if not wanted_w:
             return "none"
         return f"{len(wanted_w)} nodes, {min(wanted_w):.0f} to {max(wanted_w):.0f} W"
+
+    def _would_errors(self) -> dict[str, Any]:
+        """Return the tracking error that a dry run would have had by the model, named so; nothing without a target."""
+        c = self.controller
+        if not c.modelled_errors:
+            return {}
+        last, mean = c.modelled_errors[-1], c.modelled_mean_error()
+        return {"error_by_model": round(last, 4), "mean_error_by_model": round(mean, 4)}
+
+    def _tell_error(self, now_s: float) -> None:
+        """Say once a minute how a dry run would have followed the target, also where it would have changed nothing."""
+        if now_s - self._error_s < ERROR_EACH_S:
+            return
+        told = self._would_errors()
+        if told:
+            self._error_s = now_s
+            self.log.say("would-track", **told)
 
     def _watch_clock(self) -> None:
         """Say when the wall's clock was set: our time does not follow it, but whoever is started now has another."""
@@ -235,6 +257,8 @@ class Site:
             reserve_w=math.nan if bid is None else bid.reserve_w,
             error=c.errors[-1] if c.errors else math.nan,
             mean_error=c.mean_error(),
+            would_error=c.modelled_errors[-1] if self.dry_run and c.modelled_errors else math.nan,
+            would_mean_error=c.modelled_mean_error() if self.dry_run else math.nan,
         )
         refused = self.signals.problems()
         y = asked.y

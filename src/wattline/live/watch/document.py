@@ -42,6 +42,9 @@ class Power:
     error: float = NAN
     """|measured - target| as a part of the reserve, now; its mean over the last hour follows."""
     mean_error: float = NAN
+    would_error: float = NAN
+    """In a dry run: the same by the model, had its caps been in force; its mean follows."""
+    would_mean_error: float = NAN
 
 
 @dataclass(frozen=True)

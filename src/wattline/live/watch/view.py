@@ -32,6 +32,9 @@ def lines(document: Document, *, silent_s: float = 0.0, blocks: str = BLOCKS) ->
     found.append((_row("power", f"{measured} measured, {modelled} modelled"), "red" if over else ""))
     found.append((_row("limit", f"{_limit(power.limit_w)}{'  EXCEEDED' if over else ''}"), "red" if over else ""))
     found.append((_row("target", f"{_limit(power.target_w)}  {_error(document)}"), ""))
+    if not math.isnan(power.would_error):
+        told = _error_words("with these caps, by the model: error", power.would_error, power.would_mean_error)
+        found.append((_row("", told), ""))
     found += [(line, "cyan") for line in _curves(document, blocks)]
     age = "never heard" if math.isinf(signal.age_s) else f"last good sample {show_duration(signal.age_s)} old"
     if math.isnan(signal.value):
@@ -87,8 +90,12 @@ def _error(document: Document) -> str:
     power = document.power
     if math.isnan(power.error):
         return ""
-    mean = "" if math.isnan(power.mean_error) else f", mean {100 * power.mean_error:.1f} %"
-    return f"error {100 * power.error:.1f} % of the reserve{mean}"
+    return _error_words("error", power.error, power.mean_error)
+
+
+def _error_words(what: str, error: float, mean_error: float) -> str:
+    mean = "" if math.isnan(mean_error) else f", mean {100 * mean_error:.1f} %"
+    return f"{what} {100 * error:.1f} % of the reserve{mean}"
 
 
 def _counts(counts: Mapping[str, int], order: Sequence[str] = ()) -> str:
