@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -44,6 +45,20 @@ def test_the_lowest_limit_counts() -> None:
     assert signals.take_message({"limit_w": 50.0}, 1501.0, 1501.0) is None
     assert signals.now(1501.0).limit_w == 1000.0  # below what the machine needs: refused
     assert signals.problems() == {"out-of-range": 1}
+
+
+@pytest.mark.parametrize("y", ["none", "file"])
+def test_a_pushed_signal_that_nobody_follows_is_counted_as_ignored(y: Literal["none", "file"], tmp_path: Path) -> None:
+    """Whatever its value; a limit that is pushed counts all the same, and what makes no sense is refused as ever."""
+    (tmp_path / "y.csv").write_text("time_s,y\n0,0.5\n2,0.5\n")
+    signals = Signals(SignalSettings(1000.0, y=y, file=tmp_path / "y.csv", rules=Rules(back="at once")), Time().clock)
+    for value in (0.3, -7.0):
+        assert signals.take_message({"y": value}, 1000.0, 1000.0) is None
+    assert signals.take_message({"y": "much"}, 1000.0, 1000.0) is not None
+    assert signals.take_message({"limit_w": 600.0}, 1000.0, 1000.0) is None
+    found = signals.now(1000.0)
+    assert (found.limit_w, None if found.y is None else found.y.value) == (600.0, None if y == "none" else 0.5)
+    assert signals.problems() == {"ignored": 2, "bad-value": 1}
 
 
 def test_load_targets_survive_a_restart() -> None:

@@ -15,6 +15,7 @@ import pytest
 from metrics_doc import PAGE, generated
 
 from wattline.errors import InputError
+from wattline.live.watch.document import SignalStatus
 from wattline.live.watch.metrics import MOST_WORDS, NoMetrics, Prometheus, open_metrics
 from wattline.live.watch.table import BY_NAME, TABLE, series_names
 
@@ -41,6 +42,29 @@ def served(metrics: Prometheus, path: str = "/metrics", method: str = "GET") -> 
         return got.status, got.read().decode()
     finally:
         caller.close()
+
+
+@pytest.mark.parametrize(
+    ("signal", "fires"),
+    [
+        (SignalStatus(), False),
+        (SignalStatus(0.3, "fresh", 1.0), False),
+        (SignalStatus(0.3, "held", 20.0), True),
+        (SignalStatus(0.0, "baseline", math.inf), True),
+    ],
+)
+def test_the_alarm_of_a_signal_that_stopped(metrics: Prometheus, signal: SignalStatus, *, fires: bool) -> None:
+    """It fires where a signal is followed and is not fresh; a site that follows none has no value."""
+    alarm = r'`wattline_signal_state{state="fresh"} == 0 and ignoring(state) wattline_signal_value >= -1`'
+    assert alarm in PAGE.read_text(encoding="utf-8")
+    metrics.set("wattline_signal_value", signal.value)
+    metrics.state("wattline_signal_state", signal.state)
+    text = served(metrics)[1]
+    fresh, value = (
+        float(re.findall(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)[0])
+        for name in ('wattline_signal_state{state="fresh"}', "wattline_signal_value")
+    )
+    assert (fresh == 0.0 and value >= -1.0) == fires
 
 
 def test_an_address_that_another_has_is_waited_for_where_that_is_meant(metrics: Prometheus) -> None:

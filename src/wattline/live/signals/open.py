@@ -86,7 +86,11 @@ class Signals:
         tell = say or (lambda _what, _change: None)
         self.settings = settings
         self.notes: tuple[str, ...] = ()
-        self.pushed = Pushed(Schedule(settings.limit_w, least_w=settings.least_w), future_s=settings.rules.future_s)
+        self.pushed = Pushed(
+            Schedule(settings.limit_w, least_w=settings.least_w),
+            future_s=settings.rules.future_s,
+            follows_y=settings.y == "pushed",
+        )
         source: Source | None = self.pushed.y if settings.y == "pushed" else None
         if settings.y == "file":
             source, self.notes = self._replay(clock)

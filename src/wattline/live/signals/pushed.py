@@ -57,13 +57,14 @@ class Pushed:
     """All that is sent to a site: ``y`` and ``limit`` are sources; load targets go to a schedule, to be asked here.
 
     Bodies may come from several threads. Without a schedule load targets are refused. A sample more than ``future_s``
-    ahead of the machine's clock is refused, so that none can shut out those after it.
+    ahead of the machine's clock is refused, so that none can shut out those after it. Where nobody follows ``y``, one
+    that is sent is counted (``ignored``) and goes no further: to who sends to many sites it is no error.
     """
 
-    def __init__(self, schedule: Schedule | None = None, *, future_s: float = 2.0) -> None:
+    def __init__(self, schedule: Schedule | None = None, *, future_s: float = 2.0, follows_y: bool = True) -> None:
         self._counts: dict[str, int] = {}
         self.y, self.limit, self._schedule = Channel(), Channel(), schedule
-        self._future_s = future_s
+        self._future_s, self._follows_y = future_s, follows_y
         self._lock = threading.Lock()
 
     def take_text(self, text: bytes, now_s: float) -> str | None:
@@ -95,6 +96,9 @@ class Pushed:
                 sample = Sample(_number(said, wanted[0]), at_s)
         except InputError as problem:
             return self._refuse("bad-value", str(problem))
+        if wanted[0] == "y" and not self._follows_y:
+            self.count("ignored")
+            return None
         if at_s > now_s + self._future_s:
             return self._refuse("of-the-future", f"at lies {in_full(at_s - now_s, 3)} s ahead of the machine's clock")
         if not (self.y if wanted[0] == "y" else self.limit).put(sample):
@@ -102,7 +106,7 @@ class Pushed:
         return None
 
     def counts(self) -> dict[str, int]:
-        """Return how many bodies were refused, by reason."""
+        """Return how many bodies were refused or ignored, by reason."""
         return dict(self._counts)
 
     def count(self, reason: str) -> None:
