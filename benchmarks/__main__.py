@@ -27,32 +27,32 @@ from benchmarks import (
 from benchmarks.live import agent, bus, launcher, passes
 from benchmarks.rows import row
 
+ENGINE = [
+    *startup.CASES,
+    *cases.CASES,
+    *demand_response.CASES,
+    *days.CASES,
+    *capping.CASES,
+    *moldable.CASES,
+    *placing.CASES,
+    *packets.CASES,
+    *learning.CASES,
+    *sweeping.CASES,
+]
+LIVE = [*launcher.CASES, *bus.CASES, *agent.CASES, *passes.CASES]
+
 
 def main() -> None:
     """Run the benchmarks."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("half", nargs="?", choices=("engine", "live"), help="that half alone (default: both)")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, no million-job runs")
     parser.add_argument("--only", default="", help="run the cases whose name contains this")
     parser.add_argument("--json", type=Path, default=Path("bench.json"), help="where to write the numbers")
     args = parser.parse_args()
     console = Console()
     rows: list[dict[str, Any]] = []
-    for case in [
-        *startup.CASES,
-        *cases.CASES,
-        *demand_response.CASES,
-        *days.CASES,
-        *capping.CASES,
-        *moldable.CASES,
-        *placing.CASES,
-        *packets.CASES,
-        *learning.CASES,
-        *launcher.CASES,
-        *bus.CASES,
-        *agent.CASES,
-        *passes.CASES,
-        *sweeping.CASES,
-    ]:
+    for case in [*(ENGINE if args.half != "live" else ()), *(LIVE if args.half != "engine" else ())]:
         if args.only in case.__name__:
             console.print(f"[dim]{case.__name__} …[/dim]")
             try:

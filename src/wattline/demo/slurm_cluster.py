@@ -26,6 +26,8 @@ NEEDED = ("munged", "slurmctld", "slurmd", "slurmstepd", "squeue", "sinfo", "sco
 SYSTEM_PATH = "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin"
 FIRST_PORTS = range(20000, 30000)
 """Below the ports that systems give to whoever asks for any."""
+LONGEST_SOCKET = 107
+"""Bytes that the name of a socket may have."""
 OWN = ("munged", "slurmctld", "slurmd", "slurmstepd", "slurmrestd", "srun", "salloc", "sbatch")
 """Programs of Slurm that do not outlive their cluster."""
 READY_S = 30.0
@@ -116,6 +118,17 @@ NodeName=DEFAULT CPUs={cpus} RealMemory=4000 State=UNKNOWN
 
 TOKENS = "AuthAltTypes=auth/jwt\nAuthAltParameters=jwt_key={base}/jwt.key\n"
 NOBODY = 65534
+
+
+def why_not_there(base: Path) -> str:
+    """Return in a line why a Slurm cannot live in a folder ("": it can)."""
+    where = str(base.absolute())
+    if any(letter.isspace() or letter in "#=,[]" for letter in where):
+        return f"{where}: Slurm's files take no folder whose name has a blank or one of # = , [ ]; give another"
+    most = LONGEST_SOCKET - len(str(Path("run") / "munge.sock")) - 1
+    if len(os.fsencode(where)) > most:
+        return f"{where}: the name of the folder is too long for a socket in it ({len(where)} letters, {most} at most)"
+    return ""
 
 
 def why_no_rest() -> str:
@@ -270,7 +283,7 @@ class SlurmCluster:
     @contextlib.contextmanager
     def running(self) -> Iterator[SlurmCluster]:
         """Start everything, and end everything that was started, whatever happens."""
-        why = why_not()
+        why = why_not() or why_not_there(self.base)
         if why:
             raise RunError(why)
         try:

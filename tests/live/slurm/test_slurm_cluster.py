@@ -53,3 +53,13 @@ def test_without_slurm_the_line_says_what_to_install(monkeypatch: pytest.MonkeyP
     with pytest.raises(RunError, match="apt-get install"), SlurmCluster(tmp_path / "slurm").running():
         pass
     assert not (tmp_path / "slurm").exists()
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")
+@pytest.mark.parametrize("name", ["with a blank", "a=b", "n" * 120])
+def test_a_folder_in_which_no_slurm_can_live_is_refused(tmp_path: Path, name: str) -> None:
+    """Slurm's daemons would end by themselves, without a word on the terminal."""
+    made = SlurmCluster(tmp_path / name)
+    with pytest.raises(RunError, match=r"take no folder|too long for a socket"), made.running():
+        pass
+    assert not (tmp_path / name).exists()

@@ -13,6 +13,7 @@ import typer
 from wattline.cli.complaints import FAILED
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import InputError, did_you_mean
+from wattline.units import show_duration
 
 if TYPE_CHECKING:
     from wattline.demo.beside import Beside, Side
@@ -227,7 +228,9 @@ def lines(found: Beside) -> list[str]:
 
     sides = (found.live, found.simulated, found.as_late)
     return [
-        row(f"from {found.from_s / 60:g} to {found.to_s / 60:g} min", "live", "simulated", "simulated late"),
+        row(
+            f"from {show_duration(found.from_s)} to {show_duration(found.to_s)}", "live", "simulated", "simulated late"
+        ),
         row("mean tracking error (of reserve)", *(share(side.mean_error) for side in sides)),
         row("time beyond 30 %", *(share(side.exceeded) for side in sides)),
         row("mean power", *(f"{side.mean_w / 1e3:.2f} kW" for side in sides)),
