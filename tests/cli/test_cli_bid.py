@@ -13,6 +13,8 @@ from wattline.bidding.hours.laws import GaussianLaw
 from wattline.scenario import read_scenario
 from wattline.units import HOUR_S
 
+DEMAND_RESPONSE = Path(__file__).parents[2] / "docs" / "demand-response.md"
+
 MARKET = """\
 name = "sold"
 kinds = "W14"
@@ -299,6 +301,8 @@ def test_page_and_terminal_say_the_same(wattline: Call, market: Path, folder: Pa
     found = json.loads((folder / "kept/certificate.json").read_text())
     states = [promise["state"] for promise in found["promises"]]
     assert "UNSURE" in states, states
+    assert found["kept"] == all(state == "kept" for state in states)
+    assert '`kept` is true if every `state` is `"kept"`' in DEMAND_RESPONSE.read_text(encoding="utf-8")
     page = (folder / "kept/bid.html").read_text(encoding="utf-8")
     told = page[: page.index("<script>")]
     for state in ("kept", "UNSURE", "BROKEN"):

@@ -68,7 +68,7 @@ class Certificate:
 
     @property
     def kept(self) -> bool:
-        """Whether every promise is kept, with confidence, on what was simulated."""
+        """Whether every promise is kept with confidence: its interval, too, lies below the limit."""
         return all(promise.kept for promise in self.promises)
 
     @property
