@@ -315,6 +315,27 @@ def test_page_and_terminal_say_the_same(wattline: Call, market: Path, folder: Pa
     assert (folder / "new.toml").exists()
 
 
+def test_what_a_drawn_signal_takes_from_data_is_said(wattline: Call, market: Path, folder: Path) -> None:
+    """Terminal, page and JSON of a bid say which figures of a Gaussian signal come from a file, as a run does; without
+    a file nothing is said.
+    """
+    values = GaussianLaw(0.3)(2 * HOUR_S, 5).values
+    (folder / "y.csv").write_text("t_s,y\n" + "".join(f"{2 * i},{y:.4f}\n" for i, y in enumerate(values)))
+    few = ("--method", "given", "--hours", "2", "--out", "kept", "--force")
+    answer = wattline("bid", market, *few, "--set", "regulation.file=y.csv")
+    told = json.loads((folder / "kept/certificate.json").read_text())["signal_taken"]
+    assert told.startswith("signal: Gaussian, standard deviation 0.")
+    assert told.endswith(" s taken from y.csv")
+    said = told.removeprefix("signal: ")
+    assert said in " ".join(answer.out.split())
+    assert said in (folder / "kept/bid.html").read_text(encoding="utf-8")
+    plain = wattline("bid", market, *few)
+    assert (json.loads((folder / "kept/certificate.json").read_text())["signal_taken"], "taken" in plain.out) == (
+        None,
+        False,
+    )
+
+
 def test_the_help_tells_the_exit_codes(wattline: Call) -> None:
     """``wattline bid --help`` says when the exit code is 0 and when it is 3."""
     told = " ".join(wattline("bid", "--help").out.split())

@@ -74,6 +74,7 @@ def facts(document: Document, setting: Setting, found: Certificate) -> list[tupl
         ("reserve", f"R = {show(choice.bid.reserve_w, 'W')}{_by_hour(setting, choice)}, reach {mode(document)}"),
         *(_weights(setting, choice) if choice.weights is not None else ()),
         *_parameters(setting, choice),
+        *((("signal", setting.taken.removeprefix("signal: ")),) if setting.taken else ()),
         *((("late", f"the machine: {setting.late.words()}"),) if setting.late.words() else ()),
         *_tested(document, found),
     ]

@@ -81,6 +81,7 @@ class BidResult:
             "policy": self.setting.name,
             "protocol": spec.bid.protocol,
             "reach": bid_words.mode(self.document),
+            "signal_taken": self.setting.taken or None,
             **self.certificate.to_json(),
             "margin": None if self.margin is None else self.margin.to_json(),
             "feasible": self.choice.feasible,

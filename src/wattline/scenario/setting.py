@@ -29,6 +29,7 @@ from wattline.scenario.sections.regulation.regulation import (
     records_of,
     signal_law,
     sold_hours,
+    taken_from_data,
 )
 from wattline.scenario.sections.trace import clock_of
 from wattline.scenario.traces import build_trace
@@ -83,6 +84,7 @@ def build_setting(document: Document, *, given: bool = False) -> Setting:
         doubts=_doubts(document, market, records, searched, given=given),
         searched=frozenset(record.digest for record in searched),
         notes=() if records is None else records.notes,
+        taken=taken_from_data(market, context),
     )
     context.located(("regulation", "control"), _check_hours, setting.protocol, kinds)
     return setting

@@ -96,6 +96,8 @@ class Setting:
     """Those of the records on which a given bid was searched, by what tells them apart."""
     notes: tuple[Note, ...] = ()
     """What was done to the records when they were read."""
+    taken: str = ""
+    """A line on what a drawn signal takes from recorded ones ("": nothing)."""
 
     def __post_init__(self) -> None:
         check_kinds(self.kinds, self.nodes)

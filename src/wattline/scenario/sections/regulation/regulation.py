@@ -231,6 +231,11 @@ def signal_law(market: RegulationSpec, context: Context) -> SignalLaw:
     return _source(market, context).signal_law()
 
 
+def taken_from_data(market: RegulationSpec, context: Context) -> str:
+    """Return a line on what a Gaussian signal takes from recorded ones ("": nothing)."""
+    return _source(market, context).normal()[3] if market.signal == GAUSSIAN else ""
+
+
 def law_of_signal(market: RegulationSpec, context: Context) -> Law:
     """Return the figures of the signal: of the whole files, or of days that are drawn."""
     return _source(market, context).figures()
