@@ -66,6 +66,8 @@ def test_three_minutes_of_a_small_machine(tmp_path: Path) -> None:
     told = json.loads(replayed.out)
     assert (told["identical"], told["ended"]) == (True, True)
     assert told["actions"] > 0
+    page = (Path(__file__).parents[2] / "docs" / "live" / "journal.md").read_text(encoding="utf-8")
+    assert [path.name for path in (base / "journal").iterdir() if f"`{path.name}" not in page] == []
 
 
 def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
@@ -81,6 +83,7 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
+    assert "stopping, and ending all processes (Ctrl-C again to begin with that at once) ..." in said
     assert processes_of(base) == []
 
 

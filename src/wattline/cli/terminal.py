@@ -96,13 +96,16 @@ class Terminal(Listener):
             self.say(line)
 
     @contextmanager
-    def progress(self, what: str, keeping: str = ", and keeping what is done") -> Iterator[Callable[[int, int], None]]:
+    def progress(
+        self, what: str, keeping: str = ", and keeping what is done", again: str = "quit at once"
+    ) -> Iterator[Callable[[int, int], None]]:
         """Yield a callback (done, total) that shows a bar.
 
-        Ctrl-C and SIGTERM raise from it, so that the run stays whole.
+        Ctrl-C and SIGTERM raise from it, so that the run stays whole. A second one interrupts at once; ``again`` says
+        what comes of it.
         """
         meter = Meter(what, shown=not self.quiet)
-        with stop_signals("" if self.quiet else f"\nstopping{keeping} (Ctrl-C again to quit at once) ...\n") as got:
+        with stop_signals("" if self.quiet else f"\nstopping{keeping} (Ctrl-C again to {again}) ...\n") as got:
 
             def report(done: int, total: int) -> None:
                 meter.update(done, total)

@@ -77,7 +77,6 @@ def test_stopped_jobs_go_on_when_a_controller_ends_right_after_it_stopped_them()
 
 
 def test_a_resource_manager_that_is_gone_for_a_minute() -> None:
-    """No command is given meanwhile, caps go on, it is said; jobs that ended are found when it is back, none lost."""
     """No command is given meanwhile, caps go on, it is said; jobs that ended are found afterwards, none is lost."""
     world = pressed()
     world.run(2.0)

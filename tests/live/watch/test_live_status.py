@@ -52,6 +52,15 @@ def test_a_document_survives_its_way() -> None:
     assert Document.from_json(json.dumps(json.loads(FULL.to_json()) | {"new": 1})) == FULL
 
 
+def test_the_page_names_every_key() -> None:
+    """Those of the document, of power and of the signal stand in the table."""
+    page = (Path(__file__).parents[3] / "docs" / "live" / "metrics.md").read_text(encoding="utf-8")
+    table = page.partition("| key | meaning |")[2].partition("\n\n")[0]
+    data = json.loads(FULL.to_json())
+    named = {key for key in (*data, *data["power"], *data["signal"]) if f"`{key}`" in table}
+    assert {*data, *data["power"], *data["signal"]} - named == {"v"}
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -160,7 +160,8 @@ def played(terminal: Terminal, out: Path | None, asked: Asked) -> Ran:
         f"{asked.nodes} emulated nodes, {asked.minutes:g} minutes of machine time in {lasts_s / asked.speed:.0f} s and "
         f"some for the start; in {folder}"
     )
-    with terminal.progress("machine seconds", ", and ending all processes") as bar:
+    # a second Ctrl-C does not wait for the step under way, and all processes are ended just the same
+    with terminal.progress("machine seconds", ", and ending all processes", "begin with that at once") as bar:
 
         def progress(what: str, part: float) -> None:
             bar(round(asked.lasts_s * part), round(asked.lasts_s))
