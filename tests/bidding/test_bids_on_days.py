@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from wattline.api import bid_words
-from wattline.api.bid_page import day_table
+from wattline.api.bid_page import day_table, promise_table
 from wattline.api.runs import as_text
 from wattline.bidding.across import certify_on_records, left_out, plain_bid, sure_bid
 from wattline.bidding.certificate import BROKEN, CERTIFIED, NOTHING, UNSURE, Certificate, certificate_of
@@ -142,6 +142,24 @@ def test_a_day_is_kept_only_with_its_service() -> None:
         assert f"{row['worst_service']:.2f} ×" in terminal
         rows.append(["BROKEN" in text for text in (terminal, page)])
     assert rows == [[False, False], [True, True]]
+
+
+def test_days_and_hours_beyond_are_told_of_every_promise() -> None:
+    """They are counted by hand from hours and days, those without a job left out; JSON and page have them."""
+    kinds = (KIND, replace(KIND, name="b", share=0.5))
+    made = Setting.alike(kinds, 8, 100.0, 320.0)
+    jobs = [[10, 0], [10, 4], [30, 0], [40, 0], [10, 0], [0, 0]]
+    late = [[1, 0], [0, 3], [3, 0], [6, 0], [0, 0], [0, 0]]
+    day = trial_day(made, record(0), 0).run(BID)
+    hours = [replace(day[k % 2], record=k // 2, jobs=np.array(jobs[k]), violations=np.array(late[k])) for k in range(6)]
+    found = certificate_of(made, untried(made, "given", BID), Outcome(kinds, hours))
+    tracking_, *service = ((p["days_beyond"], p["hours_beyond"]) for p in found.to_json()["promises"])
+    assert tracking_ == (found.outcome.exceed_days, found.outcome.exceed_hours)
+    assert service == [(1 / 3, 0.6), (1.0, 1.0)]
+    assert promise_table(found).count("<td>60.00 %</td>") == 1
+    (drawn,) = Outcome((KIND,), [replace(hours[0], record=-1, jobs=np.array([10]), violations=np.array([1]))]).hours
+    assert np.isnan(Outcome((KIND,), [drawn]).beyond(0)[0])
+    assert Outcome((KIND,), [drawn]).beyond(0)[1] == 1.0
 
 
 def test_many_days_are_kept_apart() -> None:

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wattline.api.bid_words import amount, verdict_lines
+from wattline.api.bid_words import amount, percent, verdict_lines
 from wattline.errors import InputError
 from wattline.units import in_full
 
@@ -67,12 +67,14 @@ def promise_table(found: Certificate) -> str:
             f"{show(p.rate.low, 'share')} – {show(p.rate.high, 'share')}",
             f"{show(p.rate.next_low, 'share')} – {show(p.rate.next_high, 'share')}",
             f"{p.rate.count:,}",
+            *map(percent, p.beyond),
             p.state,
         )
         for p in found.promises
     ]
     sure = f"{in_full(100 * found.confidence)} %"
-    heads = ("constraint", "allowed", "found", f"long run, {sure}", f"next day, {sure}", "of", "state")
+    intervals = (f"long run, {sure}", f"next day, {sure}")
+    heads = ("constraint", "allowed", "found", *intervals, "of", "days beyond", "hours beyond", "state")
     return table(heads, rows, text=(0,))
 
 

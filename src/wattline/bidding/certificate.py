@@ -41,6 +41,8 @@ class Promise:
     limit: float
     rate: Rate
     by_day: bool = False
+    beyond: tuple[float, float] = (math.nan, math.nan)
+    """Shares of recorded days and of hours that by themselves are beyond the limit (NaN: there are none)."""
 
     @property
     def kept(self) -> bool:
@@ -183,6 +185,8 @@ class Certificate:
                     "by_day": p.by_day,
                     "draws": p.rate.draws,
                     "count": p.rate.count,
+                    "days_beyond": p.beyond[0],
+                    "hours_beyond": p.beyond[1],
                     "kept": p.kept,
                     "state": p.state,
                 }
@@ -213,10 +217,11 @@ def certificate_of(
     confidence: float = CONFIDENCE,
 ) -> Certificate:
     """Return the certificate of what simulated hours came to."""
-    promises = [Promise("tracking error above 30 %", SHARE, outcome.exceed_rate(confidence), by_day=outcome.on_records)]
+    by_day, beyond = outcome.on_records, (outcome.exceed_days, outcome.exceed_hours)
+    promises = [Promise("tracking error above 30 %", SHARE, outcome.exceed_rate(confidence), by_day, beyond)]
     promises += [
-        Promise(kind.name, kind.share, rate)
-        for kind, rate in zip(outcome.kinds, outcome.rates(confidence), strict=True)
+        Promise(kind.name, kind.share, rate, beyond=outcome.beyond(k))
+        for k, (kind, rate) in enumerate(zip(outcome.kinds, outcome.rates(confidence), strict=True))
         if is_promised(kind)
     ]
     found = reach_of(setting, choice.bid)

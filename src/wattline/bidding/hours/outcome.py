@@ -185,6 +185,17 @@ class Outcome:
         every = np.arange(len(self.hours))
         return [self._rate(every, violations[:, k], jobs[:, k], confidence) for k in range(len(self.kinds))]
 
+    def beyond(self, kind: int) -> tuple[float, float]:
+        """Return the shares of recorded days and of hours in which the late jobs of a kind reach the promised share.
+
+        Those without a job of the kind do not count; NaN where none counts.
+        """
+        jobs, late = (x[:, kind].astype(np.float64) for x in (self.jobs, self.violations))
+        share = self.kinds[kind].share
+        late_by_day, jobs_by_day = (np.bincount(self._draw, weights=x).astype(np.float64) for x in (late, jobs))
+        days = _beyond(late_by_day, jobs_by_day, share) if self.on_records else math.nan
+        return days, _beyond(late, jobs, share)
+
     @property
     def standby_share(self) -> float:
         """Share of the jobs' energy that standby jobs took."""
@@ -200,6 +211,11 @@ class Outcome:
             if is_promised(kind):
                 over += max(0.0, float(share) / (part * kind.share) - 1.0)
         return over
+
+
+def _beyond(events: Floats, trials: Floats, limit: float) -> float:
+    known = trials > 0
+    return float(np.mean(events[known] / trials[known] >= limit)) if known.any() else math.nan
 
 
 def is_promised(kind: Kind) -> bool:
