@@ -248,6 +248,21 @@ def test_a_dry_run_knows_the_error_that_its_caps_would_have_given() -> None:
     assert 0.0 < world.controller.modelled_mean_error() < 0.5  # it begins with an empty machine
 
 
+def test_a_dry_run_does_not_lower_the_limit_by_what_its_caps_would_have_saved() -> None:
+    """Others run a machine without caps above the limit: the caps that a dry run wants are those of the limit."""
+    world = World(
+        cluster(8, max_w=300.0, min_cap_w=100.0), policies(select="easy", cap="under-limit"), limit_w=2000.0, act=False
+    )
+    for i in range(8):
+        world.submit(f"j{i}", 1, 600.0, 0.0)
+    world.run(1.0)
+    for i in range(8):
+        world.machine.release(f"j{i}", [f"n{i:03d}"])
+    world.run(60.0)
+    assert sum(world.machine.node_w().values()) == 2400.0
+    assert world.controller.caps.modelled_w == pytest.approx(2000.0, abs=1.0)
+
+
 def test_the_limit_is_lowered_by_what_the_machine_draws_more_than_the_model_says() -> None:
     """A machine that is hungrier than its model stays under the limit once it was measured."""
     world = World(cluster(8, min_cap_w=100.0), policies(select="easy", cap="under-limit"), limit_w=2000.0)
