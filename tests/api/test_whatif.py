@@ -83,6 +83,7 @@ def test_waits_are_held_against_those_of_the_same_jobs(tmp_path: Path) -> None:
     assert find_effects(side.runs) == {"after": {}}  # summaries alone do not know which jobs start in both
     page = side.write(tmp_path / "page.html").read_text()
     assert "those count that start in both" in page
+    assert "are of all jobs that start." in found.write(tmp_path / "whatif.html").read_text()
 
 
 def test_an_answer_is_the_run_with_that_key() -> None:

@@ -30,6 +30,8 @@ def write_whatif(asked: Any, path: Path) -> Path:
     if len(names) > 1:
         figures = "".join(page.figure(drawn) for drawn in draw_comparison(found))
         page.add("<h2>At a glance</h2>", f'<div class="grid small">{figures}</div>')
+        if any(found.started):
+            page.add('<p class="counted">Waits here and under <i>All numbers</i> are of all jobs that start.</p>')
     for title, answer in zip(names[1:] or names, asked.answers, strict=True):
         page.add(f"<h2>{escape(title[:1].upper() + title[1:])}</h2><p>{escape(answer.sentence)}</p>")
         page.add(f"<p>{escape(answer.why)}</p>" if answer.why else "", felt_html(answer.felt, title))
