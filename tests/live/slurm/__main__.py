@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import statistics
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -18,6 +20,7 @@ from slurm_run import MAX_W, SlurmRun, leading
 from wattline.demo.slurm_cluster import SlurmCluster, why_not
 
 CAP_PERIOD_S = 0.25
+SAMPLE_S = 10.0
 PATIENCE_S = 180.0
 """Seconds after the last submission within which all jobs must be over."""
 
@@ -30,9 +33,31 @@ def submit_some(run: SlurmRun, left: int) -> int:
     return len(run.submit(round(rnd.uniform(2.0, 10.0), 1), 1 if tasks else wide, tasks=tasks))
 
 
-def play(run: SlurmRun, jobs: int, seconds: float, restart: bool) -> None:
-    """Submit all jobs over a time, stop one now and then, start the controller anew in the middle."""
+def memory_mb() -> float:
+    """Return what this process, which leads, has in memory now."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def drifts(samples: Sequence[tuple[float, float]]) -> bool:
+    """Tell whether memory grew after the first quarter of a run by more than a tenth and 10 MB.
+
+    >>> drifts([(0.0, 100.0), (60.0, 150.0), (120.0, 151.0), (180.0, 150.0), (240.0, 152.0)])
+    False
+    >>> drifts([(0.0, 100.0), (60.0, 150.0), (120.0, 160.0), (180.0, 170.0), (240.0, 180.0)])
+    True
+    """
+    first_mb = samples[len(samples) // 4][1]
+    return samples[-1][1] > 1.1 * first_mb + 10.0
+
+
+def play(run: SlurmRun, jobs: int, seconds: float, restart: bool) -> list[tuple[float, float]]:
+    """Submit all jobs over a time, stop one now and then, start the controller anew in the middle.
+
+    Return the time and the memory, in MB, every ten seconds while jobs are submitted.
+    """
     began, left, next_stop = time.monotonic(), jobs, 5.0
+    samples = [(0.0, memory_mb())]
     restarted = not restart
     while True:
         turn_began = time.monotonic()
@@ -49,10 +74,10 @@ def play(run: SlurmRun, jobs: int, seconds: float, restart: bool) -> None:
             run.controller.bus.close()
             run.controller = run.start()
         run.turn()
-        if left == 0 and not run.phases().keys() - {"gone"} and run.over():
-            return
-        if at > seconds + PATIENCE_S:
-            return
+        if at >= samples[-1][0] + SAMPLE_S and left > 0:
+            samples.append((at, memory_mb()))
+        if (left == 0 and not run.phases().keys() - {"gone"} and run.over()) or at > seconds + PATIENCE_S:
+            return samples
         time.sleep(max(0.0, turn_began + CAP_PERIOD_S - time.monotonic()))
 
 
@@ -79,7 +104,6 @@ def account(run: SlurmRun) -> dict[str, object]:
         if delays
         else [],
         "turn, s (median, p99, max)": [round(turns[round(part * (len(turns) - 1))], 3) for part in (0.5, 0.99, 1.0)],
-        "memory, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "said": len(run.said),
     }
 
@@ -100,14 +124,22 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="wattline-slurm-") as folder:
         slurm = SlurmCluster(Path(folder), nodes=asked.nodes)
         with slurm.running(), leading(slurm, seed=asked.seed) as run:
-            play(run, asked.jobs, 60.0 * asked.minutes, asked.restart)
+            samples = play(run, asked.jobs, 60.0 * asked.minutes, asked.restart)
             found = account(run)
+            found["memory, MB (first, after a quarter, last)"] = [
+                round(samples[at][1], 1) for at in (0, len(samples) // 4, -1)
+            ]
+            half = len(run.turns_s) // 2
+            found["turn, s (median of each half)"] = [
+                round(statistics.median(part), 3) for part in (run.turns_s[:half], run.turns_s[half:]) if part
+            ]
+            found["memory grows"] = drifts(samples)
             said = run.said[-10:]
         found["processes left"] = slurm.left()
     sys.stdout.write(json.dumps(found, indent=1) + "\n")
     bad = [
         key
-        for key in ("lost", "doubled", "elsewhere", "left stopped", "over the limit", "processes left")
+        for key in ("lost", "doubled", "elsewhere", "left stopped", "over the limit", "processes left", "memory grows")
         if found[key]
     ]
     if bad:
