@@ -100,7 +100,7 @@ def test_processors_where_jobs_share_nodes(wattline: Call, folder: Path) -> None
             "processor",
             "32 processors, as cores_per_node = 1 says; the header says MaxNodes 8, MaxProcs 32",
         ),
-        (BOTH, ("--nodes", "32"), 32, "processor", "MaxProcs 32; 32 are given, so the processor is what is scheduled"),
+        (BOTH, ("--nodes", "32"), 32, "processor", "MaxProcs 32; 32 are as many as its processors"),
         (BOTH, ("--nodes", "8"), 8, "node", "8 nodes of 4 processors; the header says MaxNodes 8, MaxProcs 32"),
         (
             BOTH,

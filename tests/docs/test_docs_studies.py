@@ -15,7 +15,7 @@ def test_the_guide_from_a_question_to_an_answer(tmp_path: Path) -> None:
     _, limit, more, sleep, growth, _, _, _ = follow("questions.md", tmp_path)
     assert limit.out.startswith("With a limit of ")
     assert "who feels it most" in limit.out
-    assert " and 13 nodes more (77) jobs wait " in " ".join(more.out.split())
+    assert " and 13 nodes more (77) jobs that start in both wait " in " ".join(more.out.split())
     assert "sleep after 10 min idle" in " ".join(sleep.out.split())
     assert "With 1.2 times the load and conservative" in " ".join(growth.out.split())
     again = pl.read_parquet(tmp_path / "out/more-nodes-again/sweep.parquet")

@@ -65,8 +65,8 @@ def size_machine(
     asks = f"{_percent(odd)} of the jobs ask for processors that are no multiple of a node's {per_node}"
     if nodes != max_nodes and (odd > SHARED or nodes == max_procs):
         why = f"{asks}, so jobs share nodes: the processor is what is scheduled"
-        if odd <= SHARED:
-            why = f"{nodes:,} are given, so the processor is what is scheduled"
+        if nodes == max_procs:
+            why = f"{nodes:,} are as many as its processors, so the processor is what is scheduled"
         return Machine("processor", max_procs, per_node, 1, f"{max_procs:,} processors; {told}; {why}")
     rounded = f"; {asks} and are rounded up" if odd else ""
     whole = f"{max_nodes:,} nodes of {per_node} processors; {told}; jobs take whole nodes{rounded}"
