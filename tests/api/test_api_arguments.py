@@ -16,7 +16,7 @@ import wattline as wl
 
 COLUMNS = {"submit_s": [0, 5], "work_s": [60, 30], "nodes": [2, 1]}
 MACHINE = wl.Machine(nodes=4, idle=90, max=350)
-ZIPPED = 'vary: zipped: expected groups of keys, like [("cluster.nodes", "limit.power")], got '
+ZIPPED = 'vary: zipped: expected lists of keys, like [["limit.power", "cluster.nodes"]], got '
 
 
 @pytest.mark.parametrize(

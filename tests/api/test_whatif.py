@@ -82,7 +82,7 @@ def test_waits_are_held_against_those_of_the_same_jobs(tmp_path: Path) -> None:
     assert len(effects) == 6
     assert find_effects(side.runs) == {"after": {}}  # summaries alone do not know which jobs start in both
     page = side.write(tmp_path / "page.html").read_text()
-    assert "those count that start in both" in page
+    assert "only those that start in both count" in page
     assert "are of all jobs that start." in found.write(tmp_path / "whatif.html").read_text()
 
 

@@ -14,7 +14,7 @@ from wattline.api.listener import Listener
 from wattline.api.plain import as_plain, require_names
 from wattline.api.running import carry_out, prepare
 from wattline.api.runs import Run, path_of
-from wattline.errors import InputError, ScenarioError, cut
+from wattline.errors import InputError, ScenarioError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -122,17 +122,16 @@ class Study:
         """
         from wattline.api.sweeps.sweep import Sweep
         from wattline.scenario.key_units import si_value
-        from wattline.scenario.sections.sweep import Varied, vary
+        from wattline.scenario.sections.sweep import Varied, groups_of, vary
 
         if keys is not None and not isinstance(keys, Mapping):
             raise InputError(f"vary: expected a mapping of keys to lists of values, got {type(keys).__name__}")
         require_names("vary", keys or {})
-        together = _groups(zipped)
         own = self.document.spec.sweep or Varied()
         groups = [group for group in own.zipped if not set(group) & set(keys or {})]
         varied = vary(
             {**own.keys, **(keys or {})},
-            [*groups, *together],
+            [*groups, *groups_of(zipped, "vary: ")],
             own.seeds if seeds is None else seeds,
             words="vary: ",
             read=si_value,
@@ -218,15 +217,3 @@ def load(path: Path | str, settings: Mapping[str, Any] | None = None) -> Study:
 
     study = Study(read_scenario(path_of("load", path)))
     return study.set(settings) if settings else study
-
-
-def _groups(zipped: object) -> list[list[str]]:
-    """Return groups of keys that go together; anything else is refused in a line."""
-    told = 'vary: zipped: expected groups of keys, like [("cluster.nodes", "limit.power")]'
-    if isinstance(zipped, (str, bytes, Mapping)) or not isinstance(zipped, Iterable):
-        raise InputError(f"{told}, got {cut(repr(zipped))}")
-    groups = list(zipped)
-    for group in groups:
-        if not isinstance(group, (list, tuple)) or not all(isinstance(key, str) for key in group):
-            raise InputError(f"{told}, got {cut(repr(group))}")
-    return [list(group) for group in groups]

@@ -67,12 +67,18 @@ def waits(run: Run) -> pl.DataFrame:
     return run.jobs.filter(pl.col("wait_s").is_not_null())
 
 
+def in_both(before: Run, after: Run) -> pl.DataFrame:
+    """Return the jobs that started in both runs, with their waits ``before_s`` and ``after_s``."""
+    ours = waits(before).select("job_id", "user", "group", "nodes", before_s="wait_s")
+    return ours.join(waits(after).select("job_id", after_s="wait_s"), on="job_id", how="inner")
+
+
 def mean_waits_s(before: Run, after: Run) -> tuple[float, float]:
     """Return the mean waits in two runs of the jobs that started in both (NaN: none did): others have no partner."""
-    both = waits(before).select("job_id", "wait_s").join(waits(after).select("job_id", after_s="wait_s"), on="job_id")
+    both = in_both(before, after)
     if both.is_empty():
         return math.nan, math.nan
-    return float(both["wait_s"].to_numpy().mean()), float(both["after_s"].to_numpy().mean())
+    return float(both["before_s"].to_numpy().mean()), float(both["after_s"].to_numpy().mean())
 
 
 def more_wait_s(before: Run, after: Run) -> float:
@@ -99,9 +105,9 @@ def felt(before: Run, after: Run) -> list[Felt]:
     """Return how users, groups and sizes feel a change, who loses most first."""
     import polars as pl
 
-    both = waits(before).select("job_id", "user", "group", "nodes", before_s="wait_s")
-    both = both.join(waits(after).select("job_id", after_s="wait_s"), on="job_id", how="inner")
-    both = both.with_columns(size=pl.col("nodes").cast(pl.Float64).log(2).ceil().cast(pl.Int64, strict=False))
+    both = in_both(before, after).with_columns(
+        size=pl.col("nodes").cast(pl.Float64).log(2).ceil().cast(pl.Int64, strict=False)
+    )
     found: list[Felt] = []
     for about in _FIRST:
         known = both.filter(pl.col(about).is_not_null())
@@ -143,8 +149,8 @@ def _more_s(before: Run, after: Run) -> float:
     """Return how many seconds the jobs that started in both runs waited longer in the second, all together."""
     import polars as pl
 
-    both = waits(before).select("job_id", "wait_s").join(waits(after).select("job_id", after_s="wait_s"), on="job_id")
-    return float(both.select((pl.col("after_s") - pl.col("wait_s")).sum()).item() or 0.0)
+    both = in_both(before, after)
+    return float(both.select((pl.col("after_s") - pl.col("before_s")).sum()).item() or 0.0)
 
 
 def widest(run: Run, count: int = WIDE) -> list[Any]:

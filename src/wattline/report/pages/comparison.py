@@ -166,7 +166,8 @@ def _add_effects(page: Page, found: Comparison, effects: Mapping[str, Effects], 
     first = found.labels[0]
     page.add("<h2>Who loses, who gains</h2>")
     if any(found.started):
-        page.add('<p class="counted">Where other jobs start, those count that start in both, of one run each.</p>')
+        told = "Where runs start different jobs, only those that start in both count, of one run each."
+        page.add(f'<p class="counted">{told}</p>')
     for i, (label, named) in enumerate(shown.items()):
         words = f"<p>{escape(effect_words(label, first, named))}</p>"
         drawn = draw_size_effects(named["size"], label, first, unit) if i == 0 and "size" in named else None

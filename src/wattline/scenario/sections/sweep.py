@@ -325,15 +325,21 @@ def _check(given: Any) -> Varied | None:
         raise PydanticCustomError("quantity", "{text}", {"text": f"expected a table, got {shorten(given)}"})
     try:
         rest = {key: value for key, value in given.items() if key not in (SEEDS, ZIPPED)}
-        return vary(dict(_flat(rest)), _groups(given.get(ZIPPED, [])), given.get(SEEDS, 1))
+        return vary(dict(_flat(rest)), groups_of(given.get(ZIPPED, [])), given.get(SEEDS, 1))
     except InputError as problem:
         raise PydanticCustomError("quantity", "{text}", {"text": str(problem)}) from None
 
 
-def _groups(zipped: Any) -> list[list[str]]:
-    if not isinstance(zipped, list) or not all(isinstance(group, list) for group in zipped):
-        raise InputError(f'zipped: expected lists of keys, like [["limit.power", "cluster.nodes"]], got {zipped!r}')
-    return [[str(key) for key in group] for group in zipped]
+def groups_of(zipped: object, words: str = "") -> list[list[str]]:
+    """Return groups of keys that go together; ``words`` begins the complaint about anything else."""
+    told = f'{words}zipped: expected lists of keys, like [["limit.power", "cluster.nodes"]]'
+    if isinstance(zipped, (str, bytes, Mapping)) or not isinstance(zipped, Iterable):
+        raise InputError(f"{told}, got {shorten(zipped)}")
+    groups = list(zipped)
+    for group in groups:
+        if not isinstance(group, (list, tuple)) or not all(isinstance(key, str) for key in group):
+            raise InputError(f"{told}, got {shorten(group)}")
+    return [list(group) for group in groups]
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
