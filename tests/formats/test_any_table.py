@@ -250,7 +250,7 @@ def test_rows_that_are_no_jobs_are_quoted_in_their_own_words(tmp_path: Path) -> 
 def test_everything_a_job_table_holds_can_be_asked_for() -> None:
     """Each column of a job table, and each one that is taken unasked, is one that can be told."""
     assert set(ARRAY_COLUMNS) <= set(KINDS)
-    assert set(TAKEN) - {"runtime_s", "wait_s"} <= set(ARRAY_COLUMNS)
+    assert set(TAKEN) - {"runtime_s", "wait_s"} == set(ARRAY_COLUMNS)
 
 
 def _clock(seconds: int) -> str:
@@ -427,6 +427,52 @@ def test_columns_of_two_clocks_are_refused(tmp_path: Path) -> None:
     table = table.with_columns(pl.col("s").dt.replace_time_zone("Europe/Berlin"))
     with pytest.raises(InputError, match="submit_s has an offset from UTC, start_s has none"):
         wl.from_frame(table, columns=asked)
+
+
+@pytest.mark.parametrize("power", ["draw_w", "job_w"])
+@pytest.mark.parametrize("empty", ["", "0", "N/A"])
+def test_power_of_single_jobs_comes_from_their_energy(tmp_path: Path, power: str, empty: str) -> None:
+    """A job whose power is not told draws its energy over nodes and run time, also where others have theirs."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"t,r,n,p,e\n0,100,2,400,9\n1,100,2,{empty},60000\n2,100,2,{empty},\n3,0,1,{empty},5\n")
+    columns = {"submit_s": "t", "work_s": "r", "nodes": "n", power: "p", "energy_j": "e"}
+    trace = read_trace(path, columns=columns)
+    first_w = 400.0 if power == "draw_w" else 200.0
+    assert trace.jobs.draw_w.tolist() == pytest.approx([first_w, 300.0, math.nan, math.nan], nan_ok=True)
+    told = {note.reason: note.count for note in trace.notes}
+    assert told["draw_w: from the energy of jobs, over their nodes and run time"] == 1
+
+
+def test_links_and_priorities_of_own_names_are_taken(tmp_path: Path) -> None:
+    """One column of another name does not lose what the others say."""
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "when,work_s,nodes,after,think_s,priority,floor_w,stretch,draw_w\n"
+        "0,100,1,,0,1,90,1.5,200\n5,10,1,0,7,2,80,2,300\n"
+    )
+    jobs = read_trace(path, columns={"submit_s": "when"}).jobs
+    for name, wanted in {
+        "after": [-1, 0],
+        "think_s": [0.0, 7.0],
+        "priority": [1.0, 2.0],
+        "floor_w": [90.0, 80.0],
+        "stretch": [1.5, 2.0],
+    }.items():
+        assert getattr(jobs, name).tolist() == wanted
+    path.write_text(path.read_text().replace("when", "submit_s"))
+    same = read_trace(path).jobs
+    assert all(np.array_equal(getattr(same, name), getattr(jobs, name), equal_nan=True) for name in ARRAY_COLUMNS)
+
+
+def test_a_wait_that_is_not_the_begin_less_the_submission_is_mentioned(tmp_path: Path) -> None:
+    """It is taken as it is told."""
+    path = tmp_path / "a.csv"
+    path.write_text("s,b,e,w,n\n0,10,110,55,2\n0,10,110,10,2\n")
+    columns = {"submit_s": "s", "start_s": "b", "end_s": "e", "wait_s": "w", "nodes": "n"}
+    trace = read_trace(path, columns=columns)
+    assert trace.jobs.recorded_wait_s.tolist() == [55.0, 10.0]
+    told = {note.reason: note.count for note in trace.notes}
+    assert told["the recorded wait is not the begin less the submission: the recorded wait is taken"] == 1
 
 
 def test_what_a_table_says_twice_is_mentioned(tmp_path: Path) -> None:

@@ -58,7 +58,8 @@ DERIVED = ("start_s", "end_s", "processors", "job_w")
 
 TAKEN = (
     *("job_id", "submit_s", "work_s", "runtime_s", "nodes", "request_s", "user", "group", "kind", "partition"),
-    *("draw_w", "peak_w", "recorded_wait_s", "wait_s", "recorded_energy_j"),
+    *("draw_w", "floor_w", "stretch", "peak_w", "recorded_wait_s", "wait_s", "recorded_energy_j"),
+    *("priority", "after", "think_s"),
 )
 """Columns that are taken without being asked for where a table has them under Wattline's own name."""
 

@@ -326,14 +326,29 @@ def _derive(path: Path | str, rows: _Mapped, options: ReadOptions) -> None:
         rows.note("kept", "the run time is not the end less the begin: the run time is taken", differs, "work_s")
     if "recorded_wait_s" not in given and start is not None:
         given["recorded_wait_s"] = start - given["submit_s"]
+    elif start is not None:
+        differs = np.abs(start - given["submit_s"] - given["recorded_wait_s"]) > ROUNDED_S
+        told = "the recorded wait is not the begin less the submission: the recorded wait is taken"
+        rows.note("kept", told, differs, "recorded_wait_s")
     if "job_w" in given:
         given["draw_w"] = _known(given["job_w"] / given["nodes"])
         _inherit(rows, "draw_w", "job_w")
-    elif "draw_w" not in given and "recorded_energy_j" in given:
-        given["draw_w"] = _known(given["recorded_energy_j"] / (given["nodes"] * given["work_s"]))
-        told = "draw_w: from the energy of jobs, over their nodes and run time"
-        known = np.isfinite(given["draw_w"])
-        rows.note("kept", told, known, "recorded_energy_j")
+    if "recorded_energy_j" in given:
+        _fill_power(rows)
+
+
+def _fill_power(rows: _Mapped) -> None:
+    """Take the power of jobs of which none is told from their energy, over their nodes and run time."""
+    given = rows.values
+    told = given.get("draw_w", np.full(rows.height, np.nan))
+    unknown = ~np.isfinite(told) | (told == 0.0)
+    if "draw_w" in given:
+        unknown &= ~rows.wrong["draw_w"]  # what cannot be read is not empty
+    power_w = _known(given["recorded_energy_j"] / (given["nodes"] * given["work_s"]))
+    filled = unknown & (power_w > 0.0)
+    given["draw_w"] = np.where(filled, power_w, told)
+    told_how = "draw_w: from the energy of jobs, over their nodes and run time"
+    rows.note("kept", told_how, filled, "recorded_energy_j")
 
 
 def _known(values: Floats) -> Floats:
