@@ -38,6 +38,33 @@ def fcfs_delays(arrival_s: npt.ArrayLike, service_s: npt.ArrayLike, width: npt.A
     return fcfs_starts(arrival_s, service_s, width, servers) - np.asarray(arrival_s, dtype=np.float64)
 
 
+def vector_starts(
+    arrival_s: npt.ArrayLike, service_s: npt.ArrayLike, wants: npt.ArrayLike, totals: npt.ArrayLike
+) -> Floats:
+    """Return when each customer starts, in order of arrival, where a customer is a vector: it holds ``wants[i, r]`` of
+    every resource r at once, of which there are ``totals[r]`` (§V of the recursion model).
+
+    >>> vector_starts([0, 1, 2], [5, 5, 1], [[1, 3], [1, 2], [1, 1]], [2, 4]).tolist()
+    [0.0, 5.0, 5.0]
+    """
+    arrival = np.ascontiguousarray(arrival_s, dtype=np.float64)
+    service = np.ascontiguousarray(service_s, dtype=np.float64)
+    want = np.ascontiguousarray(wants, dtype=np.int64)
+    total = np.ascontiguousarray(totals, dtype=np.int64)
+    _check(arrival, service, np.ones(arrival.shape, dtype=np.int64), 1)
+    if want.shape != (arrival.size, total.size):
+        raise InputError(
+            f"delay recursion: wants must have a row a customer and a column a resource, got {want.shape} for "
+            f"{arrival.size} customers and {total.size} resources"
+        )
+    bad = np.flatnonzero(((want < 0) | (want > total)).any(axis=1))
+    if bad.size:
+        raise InputError(f"delay recursion: customer {bad[0]} asks for less than nothing, or for more than there is")
+    start = np.empty_like(arrival)
+    _fill_vector_starts(arrival, service, want, total.copy(), start)
+    return start
+
+
 def arrivals_from_gaps(gap_s: npt.ArrayLike) -> Floats:
     """Return arrival times when ``gap_s[i]`` is the time from customer i to customer i + 1, the first one arriving at
     0.
@@ -84,3 +111,34 @@ def _fill_starts(arrival: Floats, service: Floats, width: Ints, free_at: Floats,
             j += 1
         for k in range(j - n, j):
             free_at[k] = end
+
+
+@library
+def _fill_vector_starts(arrival: Floats, service: Floats, want: Ints, free: Ints, start: Floats) -> None:
+    """Fill ``start``; ``free`` is what no customer holds when the one before starts."""
+    held = np.empty(arrival.size, dtype=np.int64)  # who is served, by the end of service
+    end = np.empty(arrival.size)
+    first = 0
+    begin = -np.inf
+    for i in range(arrival.size):
+        begin = max(begin, arrival[i])
+        short = True
+        while short:
+            while first < i and end[held[first]] <= begin:
+                for r in range(free.size):
+                    free[r] += want[held[first], r]
+                first += 1
+            short = False
+            for r in range(free.size):
+                short = short or want[i, r] > free[r]
+            if short:
+                begin = end[held[first]]
+        start[i] = begin
+        end[i] = begin + service[i]
+        for r in range(free.size):
+            free[r] -= want[i, r]
+        at = i
+        while at > first and end[held[at - 1]] > end[i]:
+            held[at] = held[at - 1]
+            at -= 1
+        held[at] = i
