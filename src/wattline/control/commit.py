@@ -17,7 +17,7 @@ from wattline.model.state.switches import (
     OPT_PLACEMENTS,
     OPT_REQUEUE,
 )
-from wattline.model.structures import nodes, queue, running
+from wattline.model.structures import nodes, queue, resources, running
 from wattline.model.structures.many_running import listed
 from wattline.physics import clocks, neighbours, traffic
 from wattline.physics.power import class_cap_w, headroom_w, series_value_w, waking_node_w
@@ -266,6 +266,8 @@ def let_go(s: State, j: int) -> None:
         a = s.hx_next[a]
     s.held[j] = -1
     s.busy[p] -= s.nodes[j]
+    if s.res_free.shape[0] > 0:
+        resources.release(s, j)
 
 
 @outlined

@@ -10,7 +10,7 @@ from wattline.kernel.compiled import kernel, outlined
 from wattline.model import codes
 from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_BELIEF, OPT_EXCEED
-from wattline.model.structures import nodes
+from wattline.model.structures import nodes, resources
 from wattline.model.structures.many_running import listed
 from wattline.physics import clocks, power
 
@@ -29,6 +29,8 @@ def judge_start(s: State, j: int, count: int, cap_w: float, why: int, shape: int
         return codes.BAD_SHAPE
     if count > s.free[s.pool[j]]:
         return codes.NO_NODES
+    if s.res_free.shape[0] > 0 and not resources.suffice(s, j, s.res_free):
+        return codes.NO_RESOURCE
     if cap_w != np.inf:
         if cap_w != cap_w:
             return codes.BAD_CAP
@@ -72,6 +74,8 @@ def take(s: State, j: int, rows: int) -> int:
         nodes.give_back(s, p, last)
         return -1
     s.held[j] = last
+    if s.res_free.shape[0] > 0:
+        resources.hold(s, j)
     return slept
 
 

@@ -107,6 +107,7 @@ NOT_PAUSED = 11
 BAD_CAP = 12
 BAD_BID = 13
 EXCEEDS = 14
+NO_RESOURCE = 15
 VERDICT_NAMES = (
     "accepted",
     "not waiting",
@@ -123,6 +124,7 @@ VERDICT_NAMES = (
     "not a cap",
     "not a bid that the machine can keep",
     "accepted over the power limit: nothing runs, nothing fits",
+    "not enough of a resource",
 )
 
 # -- events that the job table alone does not show

@@ -114,7 +114,8 @@ class Mechanism:
     it shares out a power limit among jobs that may take several configurations; ``weights`` that every kind have a
     weight above 0; ``rates`` that kinds have arrival rates; ``network`` that the cluster have a network,
     ``traffic`` that the traffic of jobs on it be known, ``stalls`` that somebody count those of its routers,
-    ``links`` that the loads of its links be kept up to date. ``ordered`` names pairs of parameters of which the
+    ``links`` that the loads of its links be kept up to date; ``resources`` says that a select policy counts resources
+    of the whole machine beside nodes and watts. ``ordered`` names pairs of parameters of which the
     first must not exceed the second.
     """
 
@@ -144,6 +145,7 @@ class Mechanism:
     traffic: bool = False
     stalls: bool = False
     links: bool = False
+    resources: bool = False
     ordered: tuple[tuple[str, str], ...] = ()
     file: Path | None = None
     package: str = ""

@@ -169,6 +169,7 @@ def _check_machine(document: Document) -> None:
         ),
         (("cluster", "outage"), bool(cluster.outage), "a bid is made for a machine in service"),
         (("cluster", "failures"), cluster.failures is not None, "a bid is made for a machine in service"),
+        (("resource",), bool(spec.resource), "a bid is made for jobs that share nothing but nodes and watts"),
         (("limit",), limited, "a bid is made without a power limit"),
         (("policy", "bid"), bids not in ("given", POLICY), other_bids),
     ]

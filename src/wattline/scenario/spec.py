@@ -26,6 +26,7 @@ from wattline.scenario.sections.policy import PolicySpec, check_policy
 from wattline.scenario.sections.prices import PricesSpec, check_prices
 from wattline.scenario.sections.profiles import ProfilesSpec, check_profiles
 from wattline.scenario.sections.regulation.regulation import RegulationSpec, check_regulation
+from wattline.scenario.sections.resources import ResourceSpec, check_resources
 from wattline.scenario.sections.run import RunSpec, check_run
 from wattline.scenario.sections.sweep import Swept
 from wattline.scenario.sections.trace import TraceSpec, check_trace
@@ -50,6 +51,11 @@ class Spec(Section):
     budget: list[BudgetSpec] = Field(default_factory=list, description="budgets that nest, in the place of a limit")
     configurations: list[ConfigurationsSpec] = Field(
         default_factory=list, description="tables of moldable applications"
+    )
+    resource: list[ResourceSpec] = Field(
+        default_factory=list,
+        exclude_if=lambda value: not value,  # a scenario without any keeps its hash
+        description="what jobs share beside nodes and watts",
     )
     bounds: BoundsSpec = Field(default_factory=BoundsSpec, description="what a job and a node may draw")
     profiles: ProfilesSpec = Field(default_factory=ProfilesSpec, description="how the power of jobs is learned")
@@ -91,6 +97,7 @@ def cross_check(spec: Spec, overrides: Collection[KeyPath] = ()) -> Iterator[Pro
     yield from check_profiles(spec.profiles, learns=spec.policy.learns_power)
     yield from check_budgets(spec.budget, spec.limit)
     yield from check_configurations(spec.configurations)
+    yield from check_resources(spec.resource, moldable=moldable)
     yield from check_bounds(spec.bounds, moldable=moldable, by_priority=by_priority)
     yield from check_variability(spec.cluster.variability, moldable=moldable)
     yield from check_kinds(spec.kinds, spec.kind, spec.trace, spec.cluster)

@@ -37,6 +37,7 @@ from wattline.scenario.sections.output import add_output
 from wattline.scenario.sections.prices import build_billing
 from wattline.scenario.sections.profiles import LearnedFiles, add_profiles, build_learned
 from wattline.scenario.sections.regulation.regulation import Market, add_market, build_market, doubting, takes_part
+from wattline.scenario.sections.resources import build_resources
 from wattline.scenario.sections.run import add_run, check_ticks
 from wattline.scenario.sections.trace import LIKE_DURATION_S, clock_of
 from wattline.scenario.traces import TraceCache
@@ -180,6 +181,8 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
     moldable = _moldable(document, trace, cluster, policies, limit)
     trace = moldable.trace
     options = _options(document, trace, cluster, market, limit, moldable)
+    resources, said = build_resources(spec.resource, context, trace.jobs)
+    options, trace = replace(options, resources=resources), replace(trace, notes=(*trace.notes, *said))
     _check_needs(document, cluster, policies, options)
     start_s, arriving_s = clock_of(spec.trace, trace.jobs)
     hours = None if market is None else market.hours
@@ -238,11 +241,13 @@ def build_baseline(document: Document, study: Study, start_s: float) -> Study | 
         bid=find("bid", "given"),
         params={slot: given for slot, given in study.policies.params.items() if slot not in ("select", "cap", "bid")},
     )
+    rows = np.flatnonzero(wanted)
     options = replace(study.options, signal=None, bids=(), bidding=None, tick_s=document.spec.run.tick, start_s=start_s)
+    options = replace(options, resources=[supply.take(rows) for supply in options.resources])
     return replace(
         study,
         name=f"{study.name}, in no market",
-        trace=study.trace.with_jobs(jobs.take(np.flatnonzero(wanted))),
+        trace=study.trace.with_jobs(jobs.take(rows)),
         policies=policies,
         options=options,
         market=None,
@@ -336,6 +341,7 @@ def _least_length_s(document: Document, trace: Trace, start_s: float, arriving_s
 def _check_needs(document: Document, cluster: Cluster, policies: Policies, options: Options) -> None:
     """Refuse what policies cannot work with, where the scenario names it; the checks are those of the simulator."""
     from wattline.wiring.subjects.regulation import check_kinds, check_rates
+    from wattline.wiring.subjects.resources import check_counted
     from wattline.wiring.subjects.shapes import check_moldable
 
     context = document.context
@@ -343,6 +349,7 @@ def _check_needs(document: Document, cluster: Cluster, policies: Policies, optio
     for m in policies.slots():
         _refuse(document, ("policy", m.slot), _KINDS.format(m=m), check_kinds, m, options.kinds)
         context.located(("policy", m.slot), check_rates, m, options.kinds)
+        context.located(("policy", m.slot), check_counted, m, options.resources)
 
 
 def _refuse(

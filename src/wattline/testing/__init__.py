@@ -1,4 +1,4 @@
-"""Conformance: what policies, formats of job logs, networks, products, responses and managers must satisfy.
+"""Conformance: what policies, formats of job logs, networks, products, responses, resources and managers must satisfy.
 
 ``check_policy_file(path)`` is what ``wattline check-policy FILE`` calls. In a test-suite of your own::
 
@@ -13,8 +13,8 @@ A failure names its world; ``play(mine, worlds.busy(seed=7, count=40))`` runs on
 
 ``check_format(format, content)`` does the same for a reader of job logs: ``assert (report := check_format(mine,
 content)).ok, report``; ``check_network(network)`` does it for a kind of network; ``check_product(product)``
-does it for a market product, ``check_response(response)`` for a response to caps,
-``check_manager(manager, submit)`` for a resource manager of a real machine.
+does it for a market product, ``check_response(response)`` for a response to caps, ``check_resource(resource)`` for
+a way in which jobs take a resource, ``check_manager(manager, submit)`` for a resource manager of a real machine.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from wattline.testing.managers import check_manager
 from wattline.testing.networks import check_network
 from wattline.testing.products import check_product
 from wattline.testing.report import CheckError, Report
+from wattline.testing.resources import check_resource
 from wattline.testing.responses import check_response
 from wattline.testing.suite import check_policy, check_policy_file, checks_for
 
@@ -39,6 +40,7 @@ __all__ = [
     "check_policy",
     "check_policy_file",
     "check_product",
+    "check_resource",
     "check_response",
     "checks_for",
     "play",

@@ -106,7 +106,24 @@ def manifest(
         "wall_s": result.wall_s,
         "totals": _energy_entry(result),
         "stopped": result.stopped,
+        **_resources(result),
         **_entries(known),
+    }
+
+
+def _resources(result: Result) -> dict[str, Any]:
+    """Return resources of the whole machine and how much of each was in use, where there are any."""
+    s, supplies = result.state, result.options.resources
+    if not supplies:
+        return {}
+    lasted_s = float(s.now[0] - s.start_s[0])
+    used = s.res_used + (s.res_total - s.res_free) * s.now[0]
+    means = used / lasted_s if lasted_s > 0 else np.zeros(len(supplies))
+    return {
+        "resources": [
+            {**supply.told(), "mean": float(mean), "peak": int(peak)}
+            for supply, mean, peak in zip(supplies, means, s.res_peak, strict=True)
+        ]
     }
 
 

@@ -13,6 +13,7 @@ from wattline.model.configurations import Moldable
 from wattline.model.kinds import Kind
 from wattline.model.profiles import DEFAULT
 from wattline.model.regulation import Bid, Bidding, Signal
+from wattline.model.resources.base import Supply
 from wattline.model.state import switches
 from wattline.model.variability import Variability
 
@@ -41,6 +42,8 @@ class Options:
     """What jobs of an application (their kind's name) may look like, in truth and as policies are told."""
     chooses: npt.NDArray[np.int64] | None = None
     """Which of them each job chooses among, -1 for none (None: by the name of its kind)."""
+    resources: Sequence[Supply] = ()
+    """Resources of the whole machine beside nodes and watts, and what the jobs take of each."""
     variability: Variability | None = None
     """How nodes differ in power, and how that is dealt with (None: they are alike)."""
     communication: Sequence[Communication] = ()

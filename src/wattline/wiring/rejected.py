@@ -10,8 +10,11 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
+from wattline.model.resources.base import Supply
 from wattline.model.state.record import State
 from wattline.physics.power import LIMIT_SLACK
+
+GREEDY = "wants more of a resource than there is"
 
 
 def reject(
@@ -19,6 +22,7 @@ def reject(
     jobs: JobTable,
     cluster: Cluster,
     notes: list[tuple[str, str, int, str]],
+    supplies: Sequence[Supply] = (),
     *,
     unknown: bool,
     capped: bool,
@@ -44,6 +48,7 @@ def reject(
         ("wider than its node class", s.nodes > s.pool_count[s.pool]),
         ("wider than its node class in every configuration", (s.app >= 0) & (least > s.pool_count[s.pool])),
         ("asks for no node", s.nodes < 1),
+        (GREEDY, (s.res_want > s.res_total).any(axis=1)),
         (
             "needs more power than the limit ever allows",
             (idle_w + increase > limit * (1 + LIMIT_SLACK)) & (s.app < 0)
@@ -57,6 +62,9 @@ def reject(
             j = int(np.argmax(mask))
             wanted = cluster.classes[s.pool[j]]
             example = f"job {jobs.job_id[j]}: {jobs.nodes[j]} of {wanted.count} in class {wanted.name!r}"
+            if reason == GREEDY:
+                r = int(np.argmax(s.res_want[j] > s.res_total))
+                example = f"job {jobs.job_id[j]}: {s.res_want[j, r]} of {s.res_total[r]} ({supplies[r].name})"
             notes.append(("rejected", reason, int(mask.sum()), example))
             s.status[mask] = codes.REJECTED
     dependants = 0

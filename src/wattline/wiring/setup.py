@@ -30,6 +30,7 @@ from wattline.wiring.subjects.needs import check_needs
 from wattline.wiring.subjects.network import fill_network, neighbour_sizes
 from wattline.wiring.subjects.power import fill_power, learner_of, sampling_notes
 from wattline.wiring.subjects.regulation import fill_kinds, fill_regulation, kind_codes
+from wattline.wiring.subjects.resources import fill_resources
 from wattline.wiring.subjects.responses import as_kinds_respond, fill_responses, response_sizes
 from wattline.wiring.subjects.shapes import fill_shapes
 from wattline.wiring.subjects.varied import as_counted, fill_varied
@@ -81,7 +82,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     capped = any(m.slot == "cap" and (m.caps or m.solo_caps) for m in policies)
     chooses = any(m.shapes for m in policies)
     unknown = facts.learner is not None or options.exceed
-    reject(s, jobs, cluster, notes, unknown=unknown, capped=capped, chooses=chooses)
+    reject(s, jobs, cluster, notes, options.resources, unknown=unknown, capped=capped, chooses=chooses)
     first_estimates(s, policies, notes, len(jobs))
     s.n_users[0] = int(s.user.max(initial=-1)) + 1 + options.spare_rows
     for m in policies:
@@ -147,6 +148,7 @@ def _sizes(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opti
         FR=facts.fronts.entries,
         F=cluster.nodes if varied else 0,
         U=shapes if varied else 0,
+        RS=len(options.resources),
         G=0 if options.signal is None else options.signal.values.size,
         M=len(_with_end(options)),
         LC=late_classes(options, base_classes + (most_running if facts.solo else 0)),
@@ -188,6 +190,7 @@ def _fill(s: State, jobs: JobTable, cluster: Cluster, options: Options, facts: _
     fill_regulation(s, options.signal, _with_end(options), options.bidding)
     s.stop_cost_s[0] = options.stop_cost_s
     fill_late(s, options)
+    fill_resources(s, options.resources)
     s.outside[0] = int(options.outside)
     _fill_index(s, len(jobs))
 

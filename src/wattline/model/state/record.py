@@ -28,6 +28,7 @@ from wattline.model.state.fields.power import PowerFields
 from wattline.model.state.fields.proposals import ProposalFields
 from wattline.model.state.fields.queue import QueueFields
 from wattline.model.state.fields.rates import RateFields
+from wattline.model.state.fields.resources import ResourceFields
 from wattline.model.state.fields.rows import RowFields
 from wattline.model.state.fields.running import RunningFields
 from wattline.model.state.fields.shapes import ShapeFields
@@ -46,6 +47,7 @@ SUBJECTS = (
     NetworkFields,
     RateFields,
     EnvelopeFields,
+    ResourceFields,
     ProposalFields,
     RowFields,
     LogFields,
@@ -67,6 +69,7 @@ class State(
     NetworkFields,
     RateFields,
     EnvelopeFields,
+    ResourceFields,
     ProposalFields,
     RowFields,
     LogFields,

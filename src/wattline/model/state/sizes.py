@@ -46,6 +46,7 @@ class Sizes:
     NL: int = 0  # links of a router
     RP: int = 0  # responses to caps that are not the linear rule
     RQ: int = 0  # their points
+    RS: int = 0  # resources of the whole machine beside nodes and watts
     LC: int = 0  # rate classes whose caps may be late: all, or none where caps are in force at once
     D: int = 65536  # rows a log holds before it is emptied
     spare: int = 0  # rows among J for jobs that are not known at the start; 0: there are none to come

@@ -14,6 +14,7 @@ from wattline.model.state.switches import N_REPLANS, N_STARTS
 from wattline.model.structures import fitindex
 from wattline.model.structures.many_running import ready
 from wattline.physics.power import end_decrease_w, start_increase_w
+from wattline.policies.select.pooled import easy_pooled
 from wattline.policies.select.proposals import estimated_wall_s, headroom_left_w, outlasts, propose, sort_ends
 from wattline.policies.select.shared_watts import backfill_shared, room
 
@@ -238,7 +239,11 @@ def easy_pool(s: State, p: int, n0: int, depth: float, memory: Any) -> int:
 
 @outlined
 def easy_general(s: State, depth: float, memory: Any) -> int:
-    """EASY on node classes that may differ, in nodes and watts: apart, so that the simple case has a small frame."""
+    """EASY on node classes that may differ, in nodes, watts and resources: apart, for a small frame of the simple
+    case.
+    """
+    if s.res_free.shape[0] > 0:
+        return easy_pooled(s, depth, memory[M_ENDS:])
     if s.free.shape[0] > 1 and s.limit_w[0] < np.inf:
         return backfill_shared(s, depth, False, memory[M_ENDS:])
     n = 0
@@ -254,10 +259,12 @@ def easy_general(s: State, depth: float, memory: Any) -> int:
     params={"depth": Param(0.0, "waiting jobs looked at for backfilling (0: all)", low=0, whole=True)},
     memory=room(M_ENDS),
     sorted_running=True,
+    resources=True,
     source="Lifka 1995; Mu'alem & Feitelson 2001",
 )
 def easy(s: State, mask: int, param: Any, memory: Any) -> int:
     """EASY backfilling: reservation for the head by estimates, extra-nodes rule, FCFS order of backfill."""
-    if s.free.shape[0] == 1 and s.c_n.shape[0] == 1 and s.limit_w[0] == np.inf and param[0] == 0.0:
+    simple = s.free.shape[0] == 1 and s.c_n.shape[0] == 1 and s.limit_w[0] == np.inf and s.res_free.shape[0] == 0
+    if simple and param[0] == 0.0:
         return easy_simple(s, mask, memory)
     return easy_general(s, param[0], memory)

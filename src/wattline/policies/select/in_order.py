@@ -1,7 +1,8 @@
 """Strictly in order: the first job that does not fit blocks all behind it; or first fit, which lets nobody block.
 
 Without a power limit node classes are lines of their own. Under one they share its watts, so there is one line: a job
-that lacks nodes blocks its class, and one that lacks nothing but watts blocks all classes.
+that lacks nodes blocks its class, and one that lacks nothing but watts blocks all classes. Resources of the whole
+machine are shared as watts are.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from wattline.kernel.compiled import kernel, outlined
 from wattline.model.codes import IN_ORDER
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state.record import State
+from wattline.model.structures import resources
 from wattline.physics.power import headroom_w, start_increase_w
 from wattline.policies.select.easy import fits
 from wattline.policies.select.proposals import propose
@@ -43,14 +45,24 @@ def propose_fitting(s: State, block: bool) -> int:
     return n
 
 
+@kernel
+def shares(s: State) -> bool:
+    """Tell whether node classes share watts, or jobs resources."""
+    return (s.free.shape[0] > 1 and s.limit_w[0] < np.inf) or s.res_free.shape[0] > 0
+
+
 @outlined
 def propose_shared(s: State, block: bool, free: Any) -> int:
-    """Propose waiting jobs of all node classes in one order as they fit under their power limit (``free``: room).
+    """Propose waiting jobs of all node classes in one order as they fit into what they share (``free``: room).
 
-    If ``block``, a job that lacks nodes blocks its class, and one that lacks nothing but watts all classes.
+    If ``block``, a job that lacks nodes blocks its class, and one that lacks nothing but watts or resources all
+    classes.
     """
     n = 0
     left = 0
+    pooled = s.res_free.shape[0] > 0
+    if pooled:
+        resources.begin(s)
     for p in range(s.free.shape[0]):
         free[p] = s.free[p]
         left += s.free[p]
@@ -68,34 +80,46 @@ def propose_shared(s: State, block: bool, free: Any) -> int:
                 free[p] = 0.0
             continue
         increase_w = start_increase_w(s, j, np.inf)
-        if increase_w > watts:
+        if increase_w > watts or (pooled and not resources.suffice(s, j, s.res_now)):
             if block:
                 break
             continue
         free[p] -= s.nodes[j]
         left -= s.nodes[j]
         watts -= increase_w
+        if pooled:
+            resources.take(s, j, s.res_now)
         n = propose(s, n, j, IN_ORDER)
     return n
 
 
-@mechanism("select", "in-order", memory=Memory(per_class=1), source="first come, first served when the order is fcfs")
+@mechanism(
+    "select",
+    "in-order",
+    memory=Memory(per_class=1),
+    resources=True,
+    source="first come, first served when the order is fcfs",
+)
 def in_order(s: State, mask: int, param: Any, memory: Any) -> int:
     """Strictly in order: the first job that does not fit blocks all behind it on its node class.
 
-    Under a power limit that several classes share, one that lacks nothing but watts blocks all behind it on all
-    classes.
+    Under a power limit that several classes share, one that lacks nothing but watts (or a resource of the whole
+    machine) blocks all behind it on all classes.
     """
-    if s.free.shape[0] > 1 and s.limit_w[0] < np.inf:
+    if shares(s):
         return propose_shared(s, True, memory)
     return propose_fitting(s, True)
 
 
 @mechanism(
-    "select", "first-fit", memory=Memory(per_class=1), source="also called list scheduling or greedy backfilling"
+    "select",
+    "first-fit",
+    memory=Memory(per_class=1),
+    resources=True,
+    source="also called list scheduling or greedy backfilling",
 )
 def first_fit(s: State, mask: int, param: Any, memory: Any) -> int:
     """First fit: every waiting job that fits starts, in order; nobody is protected from being passed."""
-    if s.free.shape[0] > 1 and s.limit_w[0] < np.inf:
+    if shares(s):
         return propose_shared(s, False, memory)
     return propose_fitting(s, False)

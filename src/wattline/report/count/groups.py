@@ -52,6 +52,23 @@ class SizeRow:
         return str(self.high) if self.low == self.high else f"{self.low}–{self.high}"
 
 
+@dataclass(frozen=True)
+class ResourceRow:
+    """A resource of the whole machine: how much there is, how many jobs wanted some, how much was in use."""
+
+    name: str
+    total: int
+    jobs: int
+    mean: float
+    peak: int
+
+
+def count_resources(run: Run) -> tuple[ResourceRow, ...]:
+    """Return the resources of a run, as its manifest has them."""
+    rows = run.manifest.get("resources") or ()
+    return tuple(ResourceRow(**{key: row[key] for key in ("name", "total", "jobs", "mean", "peak")}) for row in rows)
+
+
 def with_slowdowns(run: Run) -> pl.DataFrame:
     """Return the jobs with ``response_s``, ``slowdown``, ``bounded_slowdown`` and ``node_s``, null where a job has
     none.

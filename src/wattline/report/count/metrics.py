@@ -14,7 +14,15 @@ from wattline.journal.journal import STATUSES, Journal
 from wattline.report.count.accounts import Accounts, count_accounts
 from wattline.report.count.capping import Capping, count_capping
 from wattline.report.count.energy import ClassRow, Energy, Power, count_classes, count_energy, count_power
-from wattline.report.count.groups import GroupRow, SizeRow, count_groups, count_sizes, with_slowdowns
+from wattline.report.count.groups import (
+    GroupRow,
+    ResourceRow,
+    SizeRow,
+    count_groups,
+    count_resources,
+    count_sizes,
+    with_slowdowns,
+)
 from wattline.report.count.learning import Learning, count_learning
 from wattline.report.count.plausibility import find_doubts
 from wattline.report.count.recorded import RecordedPower, count_recorded
@@ -112,6 +120,7 @@ class Summary:
     learning: Learning | None = None
     shapes: Shapes | None = None
     recorded_power: RecordedPower | None = None
+    resources: tuple[ResourceRow, ...] = ()
     doubts: tuple[str, ...] = ()
     workload: str = ""
 
@@ -205,6 +214,7 @@ def summarize_run(run: Run) -> Summary:
         learning=count_learning(run),
         shapes=count_shapes(run),
         recorded_power=count_recorded(run),
+        resources=count_resources(run),
         doubts=find_doubts(run, by_job["wait_s"], recorded_s),
         workload=_workload(run),
     )

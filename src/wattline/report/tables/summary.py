@@ -62,6 +62,10 @@ def fact_rows(summary: Summary) -> list[tuple[str, str]]:
         ),
         ("queue", f"{number(summary.queued_jobs.mean)} jobs on average, {number(summary.queued_jobs.max)} at most"),
     ]
+    rows += [
+        (row.name, f"{number(row.mean)} of {row.total:,} in use on average, {row.peak:,} at most")
+        for row in summary.resources
+    ]
     if summary.has_power:
         rows += [
             ("energy", f"{show(energy.total_j, 'J')}: {energy_parts(summary)}"),

@@ -14,6 +14,7 @@ from wattline.model.mechanism import Mechanism
 from wattline.wiring.subjects.network import check_network
 from wattline.wiring.subjects.power import check_power
 from wattline.wiring.subjects.regulation import check_kinds, check_periods, check_rates, check_target, check_weights
+from wattline.wiring.subjects.resources import check_resources
 from wattline.wiring.subjects.shapes import check_moldable
 
 if TYPE_CHECKING:
@@ -46,4 +47,5 @@ def check_needs(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism],
         raise InputError(f"ties must be 'instant' or 'event', got {options.ties!r}")
     check_power(jobs, policies, options)
     check_moldable(cluster, policies, options)
+    check_resources(jobs, policies, options)
     check_network(cluster, policies, options)
