@@ -49,10 +49,10 @@ class Scale:
     """Workloads of the other worlds, which are compared on fewer."""
     twelve: bool = True
     """Whether QoSG's twelve servers are among the worlds."""
-    search_hours: int = 6
+    search_hours: int = 8
     proof_hours: int = 24
-    equal_hours: int = 24
-    judge_hours: int = 32
+    equal_hours: int = 32
+    judge_hours: int = 64
     rounds: int = 1
     steps: int = 0
     """Steps of AQA's own gradient, whose weights are tried beside ours (0: they are not)."""

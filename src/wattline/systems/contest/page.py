@@ -76,16 +76,17 @@ def tables(results: Results) -> dict[str, Table]:
 
 HEADER = (
     "",
-    "AQA found",
-    "worst",
-    "Slackline found",
-    "worst",
+    "AQA as found: P̄, R, cost",
+    "load",
+    "Slackline as found",
+    "load",
     "ratio",
-    "AQA at equal rates",
-    "worst",
-    "Slackline",
-    "worst",
-    "ratio (95 %)",
+    "both keep all",
+    "AQA compared: R, cost",
+    "load",
+    "Slackline compared",
+    "load",
+    "ratio at equal rates (95 %)",
     "alike",
 )
 
@@ -95,7 +96,17 @@ def _row(workload: str, one: dict[str, Any]) -> tuple[str, ...]:
     for at in ("own", "equal"):
         for policy in (AQA.name, SLACKLINE.name):
             here = one[at][policy]
-            cells += [f"${here['cost']:.3f}", f"{here['worst']} {here['load']:.2f}"]
+            mean = f"{here['mean_w'] / 1000:.2f} kW, " if at == "own" else ""
+            unsafe = "" if here["safe"] or at == "equal" else " (not safe)"
+            cells.append(f"{mean}{here['reserve_w'] / 1000:.2f} kW, ${here['cost']:.3f}{unsafe}")
+            cells.append(f"{here['load']:.2f} ({here['worst']})")
         part, low, high = one[at]["ratio"]
-        cells.append(f"{part:.2f}" if at == "own" else f"{part:.2f} ({low:.2f}…{high:.2f})")
-    return (*cells, "yes" if one["equal"]["alike"] else "no")
+        if at == "own":
+            cells += [f"{part:.2f}", _told(one[at]["both keep"])]
+        else:
+            cells += [f"{part:.2f} ({low:.2f}…{high:.2f})", _told(one[at]["alike"])]
+    return tuple(cells)
+
+
+def _told(yes: bool) -> str:  # noqa: FBT001
+    return "yes" if yes else "no"
