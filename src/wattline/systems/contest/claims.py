@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wattline.bidding.searches.choice import PAPER, STRICT
-from wattline.systems.contest.worlds import CAPS, DAYS, GAUSSIAN, PAUSES, TWELVE, Case
+from wattline.systems.contest.worlds import CAPS, DAYS, GAUSSIAN, PAUSES, TWELVE, Case, setting_of
+from wattline.systems.followers import AQA
 from wattline.systems.npb import WORKLOADS
 from wattline.systems.reproduction import Claim
 
@@ -46,11 +47,7 @@ def _count(results: Results, world: str, reach: str, where: str) -> Claim:
     if few:
         because = "not all fourteen workloads were compared: this is a smaller version"
     elif not holds:
-        because = (
-            "no cost can be below the bill of the idle machine with strict reach, and both are near it"
-            if reach == STRICT
-            else "on the others the same promise limits both reserves"
-        )
+        because = _bounded(by, others) if reach == STRICT else "on the others the same promise limits both reserves"
     told = f"on {len(good)} of {len(by)}" + (f"; not on {_listed(others)}" if others else "")
     return Claim(
         f"{world}, {reach}",
@@ -61,6 +58,26 @@ def _count(results: Results, world: str, reach: str, where: str) -> Claim:
         holds=holds,
         because=because,
     )
+
+
+def idle_bill(workload: str) -> float:
+    """Return what an hour of the idle machine costs: no bid within strict reach, which goes down to idle power at most,
+    costs less.
+    """
+    setting = setting_of(Case(GAUSSIAN, workload), AQA)
+    return setting.idle_total_w / 1000.0 * setting.prices.average()["energy"]
+
+
+def _bounded(by: Mapping[str, dict[str, Any]], others: Mapping[str, float]) -> str:
+    """Return on how many of the workloads that are not cheap enough nobody could be: the idle machine's bill bounds
+    all.
+    """
+    least = {w: idle_bill(w) / by[w]["equal"][AQA.name]["cost"] for w in others}
+    bound = [w for w, part in least.items() if part > CHEAPER]
+    told = f"no bid of strict reach costs less than the bill of the idle machine, and that is above {CHEAPER:.2f} × AQA's "
+    rest = [w for w in others if w not in bound]
+    told += f"cost on {', '.join(bound)}" if bound else "cost nowhere"
+    return told + (f"; the cause on {', '.join(rest)} was not tested" if rest else "")
 
 
 def _each(results: Results, world: str, where: str) -> Claim:
