@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -74,3 +75,27 @@ def longest_over_s(powers: Iterable[tuple[float, float]], limit_w: float) -> flo
         else:
             since_s = math.nan
     return longest_s
+
+
+def stuck() -> Reads:
+    """Return a sensor that says for ever what it said first."""
+    first: list[float] = []
+    return lambda watts: first.append(watts) or first[0]  # type: ignore[func-returns-value]
+
+
+def wild() -> Reads:
+    """Return a sensor that goes backwards, jumps and says impossible things."""
+    turns = itertools.cycle([0.0, 1e6, None, 0.1, 5000.0])
+    return lambda _: next(turns)
+
+
+SENSORS: dict[str, Callable[[], Reads]] = {
+    "nothing": lambda: lambda _: None,
+    "stuck": stuck,
+    "wild": wild,
+    "far too low": lambda: lambda _: 3.0,
+    "low": lambda: lambda watts: 0.6 * watts,
+    "far too high": lambda: lambda _: 9e8,
+    "high": lambda: lambda _: 350.0,
+}
+"""Sensors that fail and agents that lie, by what they say."""

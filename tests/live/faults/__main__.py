@@ -13,7 +13,7 @@ from live.faults.test_faults_storm import test_a_storm_of_faults
 def on_slurm(minutes: float, seed: int) -> int:
     """Let daemons, agents, controllers and users of a real Slurm do wrong; end with 1 where that broke something."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "slurm"))
-    from slurm_storm import play
+    from slurm_play import play
 
     from wattline.demo.slurm_cluster import why_not
 

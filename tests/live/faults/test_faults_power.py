@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import pytest
 
 from live.faults.faulty import LIMIT_W, MOST_W, NODES, SAFE_W, Faulty, busy, names, pressed
-from live.staff import Reads
+from live.staff import SENSORS
 
 REACTS_S, SETTLES_S = 3.0, 8.0
 """A status comes once a second, and caps follow four times a second: after so long nodes that do not obey are made up
@@ -36,29 +35,6 @@ def test_caps_that_are_refused_or_clamped(least_w: float, count: int) -> None:
     assert world.controller.guard.excess_w < 0.02 * LIMIT_W
     world.finish()
     assert world.over_s(from_s=over_s + REACTS_S) == 0.0
-
-
-def stuck() -> Reads:
-    """Return a sensor that says for ever what it said first."""
-    first: list[float] = []
-    return lambda watts: first.append(watts) or first[0]  # type: ignore[func-returns-value]
-
-
-def wild() -> Reads:
-    """Return a sensor that goes backwards, jumps and says impossible things."""
-    turns = itertools.cycle([0.0, 1e6, None, 0.1, 5000.0])
-    return lambda _: next(turns)
-
-
-SENSORS = {
-    "nothing": lambda: lambda _: None,
-    "stuck": stuck,
-    "wild": wild,
-    "far too low": lambda: lambda _: 3.0,
-    "low": lambda: lambda watts: 0.6 * watts,
-    "far too high": lambda: lambda _: 9e8,
-    "high": lambda: lambda _: 350.0,
-}
 
 
 @pytest.mark.parametrize(("fault", "count"), [("low", 1), *((fault, 8) for fault in SENSORS)])

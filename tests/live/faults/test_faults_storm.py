@@ -7,7 +7,7 @@ import pytest
 
 from engine.worlds import check_structure
 from live.faults.faulty import LIMIT_W, NODES, SAFE_W, Faulty, pressed
-from live.faults.test_faults_power import SENSORS
+from live.staff import SENSORS
 
 SECONDS = 120
 

@@ -72,6 +72,12 @@ class SlurmRun:
     floor_w: float = math.nan
     """Lowest cap of a node; caps then keep the machine under its limit."""
     timeout_s: float = 5.0
+    cap: str = "under-limit"
+    """Policy of the caps, where nodes have a lowest one."""
+    lease_s: float = 10.0
+    """How long a cap is valid."""
+    silent_s: float = 5.0
+    """A node that was not heard for so long is silent."""
     machine: Cluster | None = None
     """Node classes; none given: all nodes are alike."""
     told: list[Told] = field(default_factory=list)
@@ -99,10 +105,10 @@ class SlurmRun:
     def start(self) -> Controller:
         """Start a controller; one that is started again knows nothing but what Slurm tells."""
         names = self.slurm.names
-        clock, topics = Clock(), Topics("here")
+        clock, topics = self.made_clock(), Topics("here")
         self.reigns += 1
         nodes = self.machine or machine_of(len(names), idle_w=self.idle_w, max_w=MAX_W, min_cap_w=self.floor_w)
-        cap = "none" if math.isnan(self.floor_w) else "under-limit"
+        cap = "none" if math.isnan(self.floor_w) else self.cap
         how = replace(
             Options(),
             spare_rows=64,
@@ -142,13 +148,18 @@ class SlurmRun:
             meters=Meters(
                 names,
                 np.concatenate([np.full(c.count, c.max_w) for c in nodes.classes]),
+                stale_s=self.silent_s,
                 idle_w=np.concatenate([np.full(c.count, c.idle_w) for c in nodes.classes]),
             ),
-            caps=CapSender(bus, Outbox(who, clock), topics, names),
+            caps=CapSender(bus, Outbox(who, clock), topics, names, self.lease_s),
             signals=self,
         )
         made.on_say = self.said.append
         return made
+
+    def made_clock(self) -> Clock:
+        """Return the clock of a controller that starts."""
+        return Clock()
 
     def staff(self, clock: Clock, topics: Topics) -> Hub:
         """Return the bus of a controller that starts, with an agent for each node."""

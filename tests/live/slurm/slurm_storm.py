@@ -16,11 +16,10 @@ import re
 import secrets
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from slurm_run import MAX_W, SlurmRun
@@ -33,13 +32,20 @@ from wattline.live.bus.base import Arrived
 from wattline.live.bus.inprocess import Hub
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
+from wattline.live.controller.controller import Controller, Tick
+from wattline.live.controller.journal.folder import Keeping, LiveJournal
+from wattline.live.controller.journal.setup import describe, rebuild
 from wattline.live.controller.leading.lease import Lease as Reign
 from wattline.live.controller.leading.lease import LeaseLost
-from wattline.live.machine.slurm.text import hosts
+from wattline.live.controller.seen.mirror import Mirror
+from wattline.live.machine.slurm.text import JobRow, hosts
+from wattline.live.signals.base import Sample
+from wattline.live.signals.open import SignalsNow
+from wattline.live.signals.stale import Now, Trusted
 from wattline.model import codes
 
 PERIOD_S, AGENTS_S = 0.25, 0.1
-SAFE_W, FLOOR_W, LEASE_S = 200.0, 150.0, 10.0
+SAFE_W, FLOOR_W = 200.0, 150.0
 NOBODY = 65534
 PATIENCE_S = 60.0
 
@@ -57,6 +63,63 @@ class Storm(SlurmRun):
     loose_s: list[float] = field(default_factory=list)
     """When jobs were started behind the controller's back: for a moment the limit may be broken."""
     hub: Hub | None = None
+    folder: Path | None = None
+    """Where the controller keeps its journal (none: one that is started again knows what Slurm tells)."""
+    journal: LiveJournal | None = None
+    said_y: Callable[[float], Sample | None] = lambda _: None
+    """What the grid says of the signal, at a time."""
+    y: Trusted | None = None
+    """The signal, while one is followed."""
+    targets: list[tuple[float, float]] = field(default_factory=list)
+    """Targets, and when."""
+    set_s: float = 0.0
+    """By how much the wall's clock is set."""
+    _old: set[str] = field(default_factory=set)
+    """Jobs that Slurm knew when it was: they keep their times."""
+
+    # ------------------------------------------------------------------ controllers
+
+    def start(self) -> Controller:
+        """Start a controller (again): from its log where there is one; it leads with a term above those before."""
+        made = super().start()
+        known = max((agent.lease.term for agent in self.staffed.values()), default=0)
+        made.term = lambda term=known + 1: term  # type: ignore[misc]
+        made.on_tick = self._tick
+        commands = made.manager.commands  # type: ignore[attr-defined]
+        commands.jobs = lambda ask=commands.jobs: [self._as_set(row) for row in ask()]
+        if self.folder is None:
+            return made
+        if self.journal is not None:
+            self.journal.abandon()
+        start = {"name": "storm", "site": "", "seed": 0, "setup": describe(made.ledger.bound)}
+        keeping = Keeping(checkpoint_s=5.0, seal_s=50.0)
+        self.journal = LiveJournal(self.folder, start, rebuild, keeping=keeping, say=self.said.append)
+        ledger, old = self.journal.ledger, made.mirror
+        mirror = Mirror(ledger, old.nodes, old.desk, made.clock.now_s() - float(ledger.state.now[0]))
+        made.ledger, made.mirror = ledger, mirror
+        made.reconciler.ledger, made.reconciler.mirror = ledger, mirror
+        return made
+
+    def _tick(self, tick: Tick) -> None:
+        self.targets.append((tick.now_s, tick.target_w))
+        if self.journal is not None:
+            self.journal.tick()
+
+    def made_clock(self) -> Clock:
+        """Return a clock whose wall can be set."""
+        return Clock(wall=lambda: time.time() + self.set_s)
+
+    def _as_set(self, row: JobRow) -> JobRow:
+        """Return a job as a Slurm shows it whose clock is set: what came after that has the new times."""
+        if self.set_s == 0.0 or row.number in self._old:
+            return row
+        times = ("submit_s", "eligible_s", "start_s", "end_s")
+        return replace(row, **{name: getattr(row, name) + self.set_s for name in times})  # type: ignore[arg-type]
+
+    def now(self, now_s: float) -> SignalsNow:
+        """Return what is asked of the site: its limit, and a signal while one is followed."""
+        y = None if self.y is None else self.y.now(now_s)
+        return SignalsNow(y, self.limit_w, Now(self.limit_w, 0.0, "fresh"), self.limit_w)
 
     # ------------------------------------------------------------------ agents
 
@@ -83,7 +146,7 @@ class Storm(SlurmRun):
             for name, agent in list(self.staffed.items()):
                 if agent.alive and agent.hear(now_s):
                     SlurmProcesses().continue_all(name)
-                cap_w = agent.lease.cap_w()
+                cap_w = agent.obeys(agent.lease.cap_w())
                 watts = max(FLOOR_W, min(MAX_W, cap_w)) if name in busy else self.idle_w
                 total_w += watts
                 if agent.alive and now_s - told_s[name] >= 1.0:
@@ -171,7 +234,8 @@ class Storm(SlurmRun):
 
     def forget(self) -> None:
         """Begin the account anew."""
-        for book in (self.jobs, self.told, self.said, self.powers, self.loose_s, self.again, self.theirs):
+        books = (self.jobs, self.told, self.said, self.powers, self.targets, self.loose_s, self.again, self.theirs)
+        for book in books:
             book.clear()  # type: ignore[attr-defined]
         for path in self.marks.iterdir():
             path.unlink()
@@ -180,6 +244,8 @@ class Storm(SlurmRun):
         """End the agents."""
         self._ends.set()
         self._thread.join()
+        if self.journal is not None:
+            self.journal.close()
 
     # ------------------------------------------------------------------ what happens
 
@@ -423,40 +489,3 @@ def some(run: Storm, count: int = 8) -> None:
     """Submit jobs of one to three nodes."""
     for _ in range(count):
         run.submit(round(run.random.uniform(0.5, 4.0), 1), run.random.randint(1, 3))
-
-
-def play(minutes: float, seed: int, nodes: int = 16) -> int:
-    """Let one thing after another happen to a Slurm of its own, two or three at a time; return how many did."""
-    done, end = 0, time.monotonic() + 60.0 * minutes
-    with tempfile.TemporaryDirectory(prefix="wattline-slurm-") as folder:
-        Path(folder).chmod(0o755)
-        slurm = SlurmCluster(Path(folder) / "slurm", nodes=nodes)
-        slurm.base.mkdir()
-        slurm.base.chmod(0o755)
-        with slurm.running(), storm(slurm, seed=seed) as run:
-            run.go(run.led)
-            rnd = run.random
-            while time.monotonic() < end:
-                reign = Path(folder) / f"reign{done}"
-                reign.mkdir()
-                acts: list[Callable[[], None]] = [
-                    lambda: run.slurmctld_is_gone(rnd.choice((1.0, 5.0, 60.0))),
-                    lambda: run.slurmctld_hangs(rnd.choice((0.5, 3.0, 20.0))),
-                    lambda: run.munge_is_down(rnd.choice((1.0, 5.0, 30.0))),
-                    lambda: run.slurmd_is_killed(rnd.choice((1.0, 5.0, slurm.slurmd_timeout_s + 15.0))),
-                    run.names_change_their_order,
-                    run.a_release_is_requeued,
-                    run.users_act,
-                    run.nonsense_arrives,
-                    lambda: run.an_agent_lies(rnd.uniform(3.0, 20.0)),
-                    run.an_agent_is_started_anew,
-                    lambda reign=reign: run.two_controllers(reign),  # type: ignore[misc]
-                ]
-                some(run, rnd.randint(4, 16))
-                for act in rnd.sample(acts, rnd.randint(1, 3)):
-                    act()
-                    done += 1
-                    some(run, rnd.randint(0, 6))
-                ends_well(run)
-                run.forget()
-    return done

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import slurm_site_faults as site
+from slurm_run import MAX_W
 from slurm_storm import ends_well, some, storm
 
 from wattline.demo.slurm_cluster import SlurmCluster
+from wattline.live.controller.journal.replay import replay
+from wattline.live.controller.journal.setup import rebuild
 
 
 def test_daemons_fail_agents_lie_and_nonsense_arrives(cluster: SlurmCluster) -> None:
@@ -40,3 +44,28 @@ def test_others_act_while_a_controller_leads(cluster: SlurmCluster, tmp_path: Pa
         run.users_act()
         run.names_change_their_order()
         ends_well(run)
+
+
+def test_wires_sensors_caps_signal_clock_disk_and_controller_fail(cluster: SlurmCluster, tmp_path: Path) -> None:
+    """Nodes do not obey their caps, sensors fail, the signal goes wrong, wires are cut, agents are killed, the clock is
+    set, the disk is full, the controller is killed and starts from its log: each within its bound, the same holds, and
+    the log is replayed identically.
+    """
+    names = cluster.names
+    with storm(cluster, cap="match-target", lease_s=3.0, silent_s=2.0, folder=tmp_path / "journal") as run:
+        run.go(run.led)
+        site.press(run, 10.0)
+        site.caps_are_not_obeyed(run, names[:3], MAX_W, 5.0)
+        site.sensors_fail(run, names[3:6], "wild", 2.0)
+        site.sensors_fail(run, names[3:6], "nothing", 2.0)
+        site.the_signal_goes_wrong(run, 0.25)
+        site.the_bus_is_cut(run, names[:5], 0.0)
+        some(run, 2)
+        site.agents_are_killed(run, names[5:7], 0.5)
+        site.the_clock_is_set(run, 3600.0)
+        site.the_controller_is_killed(run, 5.5)
+        site.the_disk_is_full(run, 1.5)
+        ends_well(run)
+    found = replay(tmp_path / "journal", rebuild)
+    assert found.identical, found.difference
+    assert found.starts == 2

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from slurm_site_faults import the_token_expires
+from slurm_storm import ends_well, storm
 
 from wattline.demo.slurm_cluster import SlurmCluster, why_no_rest, why_not
 from wattline.errors import InputError
@@ -116,6 +118,16 @@ def test_a_token_that_expires_is_said_and_renewed(served: SlurmCluster, tmp_path
     (tmp_path / "slurm.token").write_text(served.token())
     assert len(rest.nodes()) == 6
     assert "SLURM_VERSION" in rest.config()
+
+
+def test_a_token_expires_under_a_controller(served: SlurmCluster, tmp_path: Path) -> None:
+    """It is said with what to do, nothing is started meanwhile, caps go on; a new token is taken from the file by
+    itself, and no job is lost.
+    """
+    with storm(served) as run:
+        run.go(run.led)
+        the_token_expires(run, served, tmp_path)
+        ends_well(run)
 
 
 def test_a_rest_that_is_away_is_a_manager_that_does_not_answer(served: SlurmCluster, tmp_path: Path) -> None:
