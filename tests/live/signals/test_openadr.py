@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import subprocess
 import sys
@@ -91,6 +92,27 @@ def test_below_what_the_machine_needs(vtn: Vtn, site: Followed) -> None:
     assert {(found.event, found.why) for found in site.events} == {("dr-1", ""), ("dr-2", "below-least")}
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_one_event_that_is_no_number_spoils_no_other(vtn: Vtn, site: Followed, value: float) -> None:
+    """The site opts out of it, counts it and says which; the others of the list are followed. What it followed of that
+    event before is lifted.
+    """
+    vtn.add("dr-1", CAPACITY, 0.5)
+    assert soon(lambda: site.limit_w() == 5_000.0)
+    vtn.add("dr-2", CAPACITY, 0.7)
+    vtn.change("dr-1", value)
+    assert soon(lambda: site.limit_w() == 7_000.0)
+    assert soon(lambda: ("dr-1", "optOut") in vtn.opts and ("dr-2", "optIn") in vtn.opts)
+    assert site.signals.problems()["adr-bad-value"] == 1
+    assert [(found.opt, found.why) for found in site.events if found.event == "dr-1"] == [
+        ("optIn", ""),
+        ("optOut", "bad-value"),
+    ]
+    assert site.signals.vtn() == ""
+    vtn.change("dr-1", 0.4)
+    assert soon(lambda: site.limit_w() == 4_000.0)
+
+
 def test_an_event_that_is_left_out_is_cancelled(vtn: Vtn, site: Followed) -> None:
     """A list of the VTN is the whole list."""
     vtn.add("dr-1", CAPACITY, 0.5)
@@ -155,6 +177,9 @@ def test_tls_with_certificates_of_both_sides(tmp_path: Path) -> None:
     site = Followed(vtn.port, **good)
     try:
         assert soon(lambda: site.limit_w() == 7_000.0)
+        vtn.add("dr-2", CAPACITY, math.nan)
+        vtn.change("dr-1", 0.6)
+        assert soon(lambda: site.limit_w() == 6_000.0 and ("dr-2", "optOut") in vtn.opts)
         for wrong, word in (({"authority": stranger}, "certificate"), ({"fingerprint": ours}, "fingerprint")):
             wary = Followed(vtn.port, **{**good, **wrong})
             try:

@@ -73,6 +73,8 @@ def judge(event: Mapping[str, Any], rules: AdrRules, now_s: float, ahead_s: floa
         status = told["event_status"]
         if status in ("cancelled", "completed"):
             return Judged(event_id, modification, "optIn", why=str(status))
+        if "wrong" in event:
+            return Judged(event_id, modification, "optOut", why=str(event["wrong"]))
         if told.get("test_event"):
             return Judged(event_id, modification, "optIn", why="test")
         targets = tuple(_targets(event, prefix_of(event_id), rules, now_s, ahead_s))

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from wattline.errors import InputError
 from wattline.live.bus.names import host_is_loopback
 from wattline.live.secret import check_private
+from wattline.live.signals.adr_salvage import salvage
 
 LARGEST = 1_000_000
 """Bytes of an answer: hundreds of events."""
@@ -88,12 +89,15 @@ def open_client(wire: AdrWire) -> Any:
         vtn_fingerprint=wire.fingerprint,
         show_fingerprint=False,
     )
-    client.client_session = _session(wire)
+    client.client_session = _session(wire, client)
+    client.bad_events = []  # of the last list: those that openleadr would refuse it for
     return client
 
 
-def _session(wire: AdrWire) -> Any:
-    """Return a session as openleadr would open it, but for bounds on what an answer may cost."""
+def _session(wire: AdrWire, client: Any) -> Any:
+    """Return a session as openleadr would open it, but for bounds on what an answer may cost, and on what one event may
+    spoil.
+    """
     aiohttp: Any = importlib.import_module("aiohttp")
 
     class Bounded(aiohttp.ClientResponse):  # type: ignore[misc]
@@ -107,7 +111,11 @@ def _session(wire: AdrWire) -> Any:
                 if len(data) > LARGEST:
                     self.close()
                     raise aiohttp.ClientPayloadError(f"the answer is longer than {LARGEST} bytes")
-            return bytes(data)
+            content = bytes(data)
+            found = salvage(content, wire.fingerprint)
+            client.bad_events = [] if found is None else list(found.bad)
+            client.vtn_fingerprint = wire.fingerprint if found is None else None  # the list was looked at as it came
+            return content if found is None else found.content
 
     connector = None
     if wire.secure and wire.cert is not None:

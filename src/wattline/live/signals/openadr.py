@@ -177,7 +177,7 @@ class Ven:
         return asked_all
 
     async def _events(self, client: Any, payload: Mapping[str, Any]) -> None:
-        events = list(payload.get("events") or [])
+        events = [*(payload.get("events") or []), *client.bad_events]
         now_s, ahead_s = self._clock.now_s(), self._ahead_s()
         judged = [self._follow(judge(one, self._rules, now_s, ahead_s), now_s) for one in events]
         if self._settings.missing == "cancel" and all(one.event for one in judged):  # nobody knows whose that is
