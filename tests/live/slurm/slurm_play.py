@@ -31,7 +31,7 @@ def play(minutes: float, seed: int, nodes: int = 16) -> int:
 
             def not_obeyed() -> None:
                 site.press(run)
-                site.caps_are_not_obeyed(run, rnd.sample(slurm.names, 3), rnd.choice((260.0, MAX_W)), 10.0)
+                site.caps_are_not_obeyed(run, rnd.sample(slurm.names, 3), rnd.choice((320.0, MAX_W)), 10.0)
 
             def sensors() -> None:
                 fault = rnd.choice(("nothing", "stuck", "wild", "far too low", "low", "far too high"))
