@@ -350,6 +350,8 @@ class Storm(SlurmRun):
         limit, self.limit = self.limit, 1.01 * self.idle_w / MAX_W  # all have to wait
         released, cancelled, held, changed, nice, out = (self.submit_as_user(1.0) for _ in range(6))
         self.go(lambda: all(self.phase(job) == "waiting" for job in (released, held, changed, nice, out)))
+        shown = ("scontrol", "show", "job", changed)
+        self.go(lambda: "AdminComment=wattline=held draws" in self.as_user(*shown).stdout)  # their users can read why
         root = os.getuid() == 0
         acts = [
             (released, ["scontrol", "release", released], not root),

@@ -22,6 +22,7 @@ from wattline.live.clock import Clock
 from wattline.live.controller.ledger import Ledger
 from wattline.live.controller.seen.meters import Meters
 from wattline.live.controller.seen.mirror import Mirror
+from wattline.live.controller.seen.waits import no_room
 from wattline.live.controller.wanted.caps import CapSender
 from wattline.live.controller.wanted.guard import Guard
 from wattline.live.controller.wanted.reconcile import Reconciler
@@ -32,6 +33,9 @@ from wattline.model import codes
 
 HISTORY = 3600
 """Periods of which the tracking error is remembered."""
+
+MOST_SAID = 5
+"""Jobs without room under the limit that have a line each, of those that are new in a period."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,8 @@ class Controller:
         leads = full and not self._manager_is_gone(now_s)
         actions = self.ledger.control(None if leads else codes.CAP)
         pass_s = self.clock.monotonic() - began
+        if full:
+            self._tell_waits(limit_w)
         self.caps.want(self.ledger.state)
         knows = not math.isnan(self.manager_seen_s)  # before the first look nobody knows who runs: caps stay, or end
         sent = self.caps.send(now_s, self.term, self.meters) if knows else 0
@@ -204,6 +210,18 @@ class Controller:
             self._say(line)
         self.mirror.said.clear()
         return True
+
+    def _tell_waits(self, limit_w: float) -> None:
+        """Find the jobs for which the limit has no room, and say each once, as long as that is so."""
+        found = no_room(self.ledger, limit_w)
+        new = [job for job in found if job not in self.mirror.waits]
+        for job in new[:MOST_SAID]:
+            self._say(f"job {job} waits: it {found[job]}")
+        if len(new) > MOST_SAID:
+            self._say(
+                f"{len(new) - MOST_SAID} more jobs wait: the limit of {limit_w:.0f} W has no room for any of them"
+            )
+        self.mirror.waits = found
 
     def _manager_is_gone(self, now_s: float) -> bool:
         return not now_s - self.manager_seen_s <= self.periods.manager_s

@@ -22,6 +22,7 @@ from wattline.live.controller.journal.signals import SignalKeeper
 from wattline.live.controller.leading.handover import Waiting, somebody_waits, taken
 from wattline.live.controller.leading.lease import Lease, LeaseLost
 from wattline.live.controller.leading.off import OFF_WAIT_S, let_go, note_freed
+from wattline.live.controller.seen.waits import stays
 from wattline.live.notify import notify
 from wattline.live.signals.open import Signals
 from wattline.live.watch.document import Action, Document, Power, SignalStatus
@@ -278,6 +279,7 @@ class Site:
             jobs=self._jobs(),
             faults=dict(c.meters.faults),
             distrusted=c.meters.distrusted(tick.now_s),
+            waits=c.mirror.waits | stays(c.mirror),
             actions=tuple(self.actions),
             history=tuple(self.history),
         )

@@ -87,6 +87,8 @@ class Abilities:
     requeues: bool = True
     molds: bool = False
     """Waiting jobs can be given another number of nodes, a walltime, and a word on their cores."""
+    explains: bool = False
+    """Waiting jobs can be given a word that their users read (``Explains``)."""
     quick: bool = False
     """A snapshot takes a millisecond or so: it may be asked for at every cap pass, not once a period alone."""
     notes: tuple[str, ...] = field(default=())
@@ -136,6 +138,13 @@ class ResourceManager(Protocol):
 
     def close(self) -> None:
         """Let go of whatever is open; jobs stay as they are."""
+
+
+class Explains(Protocol):
+    """A resource manager that can tell the user of a job why it waits."""
+
+    def explain(self, job: str, why: str) -> str | None:
+        """Note at a waiting job why it waits ("": it waits for its turn)."""
 
 
 def one_line(refusals: Mapping[str, str]) -> str:

@@ -12,8 +12,8 @@ from wattline.errors import InputError
 from wattline.live.signals.stale import State
 
 VERSION = 1
-MOST_POINTS, MOST_ACTIONS, MOST_WORDS = 240, 20, 64
-"""Points of the history, last actions, and words of a count that a document has at most."""
+MOST_POINTS, MOST_ACTIONS, MOST_WORDS, MOST_WAITS = 240, 20, 64, 20
+"""Points of the history, last actions, words of a count, and jobs with a reason that a document has at most."""
 Role = Literal["leader", "standby", "dry-run"]
 NAN = float("nan")
 
@@ -81,6 +81,8 @@ class Document:
     """How often each was seen."""
     distrusted: int = 0
     """Nodes whose two meters disagree now: the larger reading of each counts."""
+    waits: Mapping[str, str] = field(default_factory=dict)
+    """Jobs that wait for what does not come by itself, and why: a limit without room for them, or no place."""
     actions: Sequence[Action] = ()
     """The last ones, the newest last."""
     history: Sequence[tuple[float, float, float]] = ()
@@ -108,6 +110,7 @@ class Document:
             "jobs": _words(self.jobs),
             "faults": _words(self.faults),
             "distrusted": self.distrusted,
+            "waits": dict(list(self.waits.items())[:MOST_WAITS]),
             "actions": [
                 {"time": _null(one.time_s), "what": one.what, "subject": one.subject, "why": one.why}
                 for one in self.actions[-MOST_ACTIONS:]
@@ -154,6 +157,7 @@ class Document:
             jobs=_counts(data["jobs"]),
             faults=_counts(data["faults"]),
             distrusted=int(_number(data.get("distrusted", 0))),
+            waits={_text(job): _text(why) for job, why in dict(data.get("waits", {})).items()},
             actions=tuple(
                 Action(_number(row["time"]), _text(row["what"]), _text(row["subject"]), _text(row["why"]))
                 for row in data["actions"][-MOST_ACTIONS:]

@@ -14,6 +14,8 @@ WIDTH = 80
 LABEL = 9
 BLOCKS, ASCII = "▁▂▃▄▅▆▇█", "_.-=+*%#"
 """Heights of a small curve, and those for terminals that know no others."""
+SHOWN_WAITS = 4
+"""Jobs that are shown with the reason for which they wait."""
 SILENT_S = 5.0
 """Seconds of the wall without a newer document after which that is said."""
 
@@ -50,6 +52,10 @@ def lines(document: Document, *, silent_s: float = 0.0, blocks: str = BLOCKS) ->
         told = f"meters disagree on {document.distrusted:,}: the larger reading of each counts"
         found.append((_row("", told), "yellow"))
     found.append((_row("jobs", _counts(document.jobs, PHASES) or "none"), ""))
+    for number, (job, why) in enumerate(list(document.waits.items())[:SHOWN_WAITS]):
+        found.append((_row("waits" if number == 0 else "", f"{job}: {why}"), "yellow"))
+    if len(document.waits) > SHOWN_WAITS:
+        found.append((_row("", f"and {len(document.waits) - SHOWN_WAITS} more (--json)"), "yellow"))
     found.append((_row("faults", _counts(document.faults) or "none"), "red" if document.faults else ""))
     for number, action in enumerate(reversed(document.actions[-8:])):
         text = f"{_clock(action.time_s)} {action.what} {action.subject}{': ' if action.why else ''}{action.why}"

@@ -68,6 +68,8 @@ class Mirror:
     """Jobs that cannot be led, and why; those that run are counted all the same, on such of their nodes as are ours."""
     unfit: dict[str, str] = field(default_factory=dict)
     """Of these, those that wait for us and are to be given back to the resource manager."""
+    waits: dict[str, str] = field(default_factory=dict)
+    """Jobs for which there is no room under the limit, and why."""
     aside: dict[str, float] = field(default_factory=dict)
     """Jobs that the state is not told of until a time (its own): they could not start where it placed them."""
     down: set[str] = field(default_factory=set)

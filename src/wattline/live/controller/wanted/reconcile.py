@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
@@ -13,8 +14,11 @@ from wattline.control.facts import PAUSED, RESUMED
 from wattline.live.controller.ledger import Ledger
 from wattline.live.controller.seen.mirror import Mirror
 from wattline.live.controller.seen.nodes import numbers_held
-from wattline.live.machine.base import Form, JobSeen, ManagerError, ResourceManager
+from wattline.live.machine.base import Explains, Form, JobSeen, ManagerError, ResourceManager
 from wattline.model import codes
+
+MOST_EXPLAINED = 10
+"""Jobs at which it is noted in a period why they wait: what moves jobs has the commands first."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,8 @@ class Reconciler:
     refusals: int = 0
     failed: dict[str, tuple[int, float]] = field(default_factory=dict)
     """How many times the start of a job failed, and when the last of them was; what follows at once is not counted."""
+    explained: set[str] = field(default_factory=set)
+    """Jobs at which it is noted why they wait."""
     stopped_s: dict[str, float] = field(default_factory=dict)
     """When a stop was last asked for."""
     monotonic: Callable[[], float] = time.monotonic
@@ -77,7 +83,12 @@ class Reconciler:
         ``let_go_s`` has, by the number of a node, when its agent last let stopped jobs go on.
         """
         left, began = self.patience.most_actions, self.monotonic()
-        for name, want, note in [*self._loose(let_go_s), *self._differences(now_s), *self._unfit()]:
+        for name, want, note in [
+            *self._loose(let_go_s),
+            *self._differences(now_s),
+            *self._unfit(),
+            *self._unexplained(),
+        ]:
             if left == 0 or (left < self.patience.most_actions and self.monotonic() - began >= self.patience.budget_s):
                 break
             before = self.asked.get(name)
@@ -125,6 +136,21 @@ class Reconciler:
     def _unfit(self) -> list[tuple[str, str, str]]:
         """Return jobs that are to be given back, and why."""
         return [(name, "leave", why) for name, why in self.mirror.unfit.items() if name in self.mirror.seen]
+
+    def _unexplained(self) -> list[tuple[str, str, str]]:
+        """Return jobs at which it is to be noted why they wait, or that this is over; once each."""
+        if not self.manager.abilities.explains:
+            return []
+        waits, seen = self.mirror.waits, self.mirror.seen
+        new = [(name, why) for name, why in waits.items() if name not in self.explained]
+        over = [(name, "") for name in self.explained if name not in waits]
+        for name in [name for name, _ in over if name not in seen or seen[name].phase != "waiting"]:
+            self.explained.discard(name)
+        return [
+            (name, "explain", why)
+            for name, why in [*new, *over]
+            if name in seen and seen[name].phase == "waiting" and seen[name].ours
+        ][:MOST_EXPLAINED]
 
     def _differences(self, now_s: float) -> list[tuple[str, str, str]]:
         """Return (job, command, nodes) for every job that is not as the state wants it; starts come last."""
@@ -197,6 +223,8 @@ class Reconciler:
             self.tell("refused", name, why)
         if want == "leave":
             self.mirror.unfit.pop(name, None)
+        if want == "explain":
+            self._explained(name)
         if want == "stop":
             self.stopped_s[name] = now_s
             if why is not None and name in self.ledger.row:
@@ -222,6 +250,10 @@ class Reconciler:
         if count >= self.patience.failures - 2:  # others come before it
             self.mirror.set_aside(name, self.patience.start_s)
 
+    def _explained(self, name: str) -> None:
+        (self.explained.add if name in self.mirror.waits else self.explained.discard)(name)
+        self.asked.pop(name, None)
+
     def _undo(self, name: str, want: str) -> None:
         """Let the state follow the machine again, which nobody told anything."""
         if want in ("release", "hold"):
@@ -232,6 +264,8 @@ class Reconciler:
             self.ledger.tell_of(PAUSED, name)
         elif want == "leave":
             self.mirror.unfit.pop(name, None)
+        elif want == "explain":
+            self._explained(name)
         self.asked.pop(name, None)
 
     def _command(self, name: str, want: str, nodes: str) -> str | None:
@@ -247,6 +281,8 @@ class Reconciler:
             return self.manager.cont(name)
         if want == "leave":
             return self.manager.leave(name, nodes)
+        if want == "explain":
+            return cast("Explains", self.manager).explain(name, nodes)
         return self.manager.requeue(name)
 
     def _form(self, name: str) -> Form | None:

@@ -168,12 +168,22 @@ class SlurmManager(Watching):
         if known.phase not in ("waiting", "starting") or known.row.state not in PENDING:
             return self._not("given back", known)
         self._count(2)
-        left = str(Mark("left"))
+        left = f"{Mark('left')} {why}".rstrip()
         changes = {"reqnodelist": "", "admincomment": left, **asked_for(known.mark, known.row)}
         refused = self.commands.update(job, **changes) or self.commands.release(job)
         if refused is None:
             known.mark, known.left, known.phase = Mark("theirs"), why, "ineligible"
         return refused
+
+    def explain(self, job: str, why: str) -> str | None:
+        """Note at a job under our hold why it waits, behind our mark in its AdminComment."""
+        known = self._jobs.get(job)
+        if known is None or known.row is None:
+            return "no such job"
+        if known.phase != "waiting" or known.mark.word != "held":
+            return self._not("given a reason", known)
+        self._count(1)
+        return self.commands.update(job, admincomment=f"{known.mark} {why}".rstrip())
 
     def give_back(self) -> dict[str, str | None]:
         """Let Slurm schedule all jobs that wait under our hold (``wattline off``); return each, and why not."""

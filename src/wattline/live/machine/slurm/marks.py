@@ -6,7 +6,8 @@
 was stopped,
 ``paused=SECONDS,given=MINUTES``: how long it was stopped before, and by how much its time limit was extended for that.
 A moldable job has ``asked=NODES,limit=MINUTES`` (what it asked for; 0: no limit) and, while it runs,
-``cores=CORES,cap=WATTS`` of the configuration that was chosen for it.
+``cores=CORES,cap=WATTS`` of the configuration that was chosen for it. Behind a blank may follow in words why a job
+waits, or was given back: for people.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Watching:
     rules: Rules = field(default_factory=Rules)
     clock: Clock = field(default_factory=Clock)
     act: bool = True
-    abilities: Abilities = field(default_factory=lambda: Abilities(molds=True))
+    abilities: Abilities = field(default_factory=lambda: Abilities(molds=True, explains=True))
     problems: dict[str, str] = field(default_factory=dict)
     """Jobs that are not led though nobody asked for that, could not be held or not be given more time, and why."""
     _jobs: dict[str, Known] = field(default_factory=dict, init=False, repr=False)
