@@ -52,6 +52,7 @@ class Fake(Machine):
             version_of=lambda package: "99.0",
             free_bytes=lambda path: 10**12,
             load=lambda: 0.0,
+            has_address=lambda host: True,
             wall=lambda: 1e9 + self.at_s,
             monotonic=lambda: self.at_s,
             rest=self.pass_time,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -16,13 +17,16 @@ from doctor_kit import SLURM, Fake, bad
 from typer.testing import CliRunner
 
 from wattline.cli.app import app
+from wattline.cli.live.doctors import _plan
 from wattline.errors import InputError
 from wattline.live.bus.inprocess import Hub
+from wattline.live.bus.keys import make_keys
 from wattline.live.bus.messages import Outbox
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
-from wattline.live.doctor import clocks, files, ports, slurm, software
+from wattline.live.doctor import clocks, files, findings, ports, slurm, software
 from wattline.live.doctor.examine import examine
+from wattline.live.power.fakes.powercap import make_tree
 
 SITE = """site = "demo"
 scenario = "machine.toml"
@@ -284,6 +288,7 @@ def test_ports(tmp_path: Path) -> None:
     assert bad(list(ports.look("[metrics] listen", "127.0.0.1:9470", machine, keyed=False))) == []
     assert bad(list(ports.look("[metrics] listen", "0.0.0.0:9470", machine, keyed=False))) == [("warn", "port")]
     assert bad(list(ports.look("[bus] listen", "tcp://10.0.0.1:7411", machine, keyed=True))) == []
+    assert len(list(ports.look("[bus] listen", "tcp://*:*", machine, keyed=True))) == 1
     (machine.proc / "net" / "tcp").write_text(
         "  sl  local_address rem_address   st\n   0: 00000000:24FE 00000000:0000 0A 0\n   1: 0100007F:24FF 0:0 0A 0\n"
     )
@@ -291,6 +296,78 @@ def test_ports(tmp_path: Path) -> None:
     assert told[-1].startswith("port 9470 is open on all addresses")
     assert len(list(ports.look("x", "127.0.0.1:9471", machine, keyed=False))) == 2
     assert len(list(ports.look("x", "127.0.0.1:9472", machine, keyed=False))) == 1
+
+
+def test_addresses_of_other_computers(tmp_path: Path) -> None:
+    """Nobody can listen on an address that is not this computer's; names that are not known may be interfaces."""
+    machine = Fake(tmp_path)
+    machine.has_address = findings.has_address
+    for address, found in (("192.0.2.7:1", [("fail", "port")]), ("127.0.0.2:1", []), ("eth0:1", []), ("*:1", [])):
+        assert bad(list(ports.look("[bus] listen", f"tcp://{address}", machine, keyed=True))) == found, address
+
+
+SHIPPED = Path(__file__).parents[3] / "examples" / "live"
+
+
+@pytest.mark.parametrize("kind", ["launcher", "slurm"])
+def test_the_packaged_files_are_judged_line_by_line(tmp_path: Path, kind: str) -> None:
+    """All is well with the files as they ship, once their keys are made and their lines in comments are put in; what is
+    taken out or turned wrong in one of them is found, with what to do about it.
+    """
+    tmp_path.chmod(0o755)
+    site = (SHIPPED / "systemd" / "site.toml").read_text().replace('# token = "', 'token = "')
+    node = (SHIPPED / "systemd" / "node.toml").read_text().replace('# jobs = "', 'jobs = "')
+    assert not re.search(
+        r"^# ?\w+ = ", site + node, re.MULTILINE
+    )  # no other lines wait for their comment to be taken away
+    site = site.replace("/var/lib/wattline/site", str(tmp_path / "journal"))
+    if kind == "slurm":
+        site = site.replace('run_dir = "/run/wattline-launcher"', "").replace('"launcher"', '"slurm"\nbin = "bin"')
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "said").write_text(Fake(tmp_path).says["scontrol"] or "")
+        for name in ("scontrol", "squeue", "sinfo"):
+            (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n[ $2 = config ] && cat {tmp_path}/said\ntrue\n")
+            (tmp_path / "bin" / name).chmod(0o755)
+    node = node.replace("/run/wattline", str(tmp_path / "run")).replace(
+        "[node]", f'[node]\npowercap = "{tmp_path}/tree"'
+    )
+    make_tree(tmp_path / "tree")
+    (tmp_path / "machine.toml").write_text((SHIPPED / "machine.toml").read_text())
+    make_keys(tmp_path / "keys", "cluster", [("controller", "controller"), ("agent", "n001")])
+    (tmp_path / "node.key").write_bytes((tmp_path / "keys" / "secret" / "n001.key").read_bytes())
+    (tmp_path / "public.keys").write_bytes((tmp_path / "keys" / "public.keys").read_bytes())
+    (tmp_path / "signal.token").write_text(64 * "a")
+    for name in ("node.key", "public.keys", "signal.token"):
+        (tmp_path / name).chmod(0o600)
+    paths = {"site": tmp_path / "site.toml", "node": tmp_path / "node.toml"}
+
+    def judged(which: str, *pairs: tuple[str, str]) -> list[tuple[str, str]]:
+        text = {"site": site, "node": node}[which]
+        for old, new in pairs:
+            assert old in text
+            text = text.replace(old, new)
+        paths[which].write_text(text)
+        return bad(list(examine(paths[which], Fake(tmp_path), plan=_plan)))
+
+    assert judged("site") == []
+    assert judged("node") == [("warn", "power")]  # the emulated counter stands still
+    wrong = {
+        '"machine.toml"': '"other.toml"', "n[001-032]": "n[001-031]", '"solver"': '"unheard"', '"9.5 kW"': '"1 W"',
+        '"10 s"': '"10 apples"', '"4 kW"': '"400 kW"', "listen_beyond_loopback = true": "", '"cluster"': "7",
+    }  # fmt: skip
+    for old, new in wrong.items():
+        assert judged("site", (old, new)) == [("fail", "file")], old
+    machine = Fake(tmp_path)
+    machine.has_address = lambda host: False
+    paths["site"].write_text(site)
+    assert bad(list(examine(paths["site"], machine, plan=_plan))) == [("fail", "port")]
+    (tmp_path / "signal.token").unlink()
+    (lost,) = [one for one in examine(paths["site"], Fake(tmp_path), plan=_plan) if one.level == "fail"]
+    assert "openssl rand" in lost.change
+    plain = Fake(tmp_path, scontrol="ProctrackType           = proctrack/linuxproc\n")
+    paths["node"].write_text(node)
+    (warned,) = [one for one in examine(paths["node"], plain, plan=_plan) if one.level != "ok" and one.what != "power"]
+    assert (warned.level, "CAP_SYS_PTRACE" in warned.change) == ("warn", True)
 
 
 def test_a_controllers_file(tmp_path: Path) -> None:

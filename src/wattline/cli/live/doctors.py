@@ -44,7 +44,7 @@ def doctor(
 
     terminal = Terminal(as_json, quiet)
     found: list[Finding] = []
-    for finding in examine(file, Machine(), write_test=write_test, listen=bus):
+    for finding in examine(file, Machine(), write_test=write_test, listen=bus, plan=_plan):
         found.append(finding)
         terminal.line(finding.line())
     level = worst(found)
@@ -53,3 +53,11 @@ def doctor(
     terminal.data({"level": level, **counts, "findings": [asdict(one) for one in found]})
     if level == "fail":
         raise typer.Exit(FAILED)
+
+
+def _plan(path: Path) -> str:
+    """Return in a line what a controller's file leads, with all that it names."""
+    from wattline.api.site.plan import plan_site
+
+    planned = plan_site(path)
+    return f"{planned.spec.scenario}: {len(planned.names)} nodes, as {path.name} names them"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wattline.errors import InputError
+from wattline.errors import InputError, WattlineError
 from wattline.files import read_regular
 from wattline.live.doctor import clocks, files, hardware, ports, slurm, software
 from wattline.live.doctor.findings import Finding, Machine
@@ -16,10 +16,18 @@ if TYPE_CHECKING:
     from wattline.live.bus.base import Bus
 
 Progress = Callable[[Finding], None]
+Plan = Callable[[Path], str]
+"""Reads a controller's file with all that it names, and says in a line what it leads; raises what is wrong."""
+MADE_BY = {
+    "signal": "make it: (umask 077; openssl rand -hex 32 > FILE)",
+    "ven": "put the key of the VEN's certificate there, mode 600",
+    "slurm": "make it: (umask 077; scontrol token username=slurm lifespan=86400 > FILE), and let cron do it",
+}
+"""How secrets come to be that are no keys of the bus."""
 
 
 def examine(
-    path: Path | None, machine: Machine, *, write_test: bool = False, listen: bool = False
+    path: Path | None, machine: Machine, *, write_test: bool = False, listen: bool = False, plan: Plan | None = None
 ) -> Iterator[Finding]:
     """Yield what is found, as it is found; a file that cannot be read as it should is a finding too."""
     kind = None if path is None else _kind(path)
@@ -34,7 +42,7 @@ def examine(
         return
     try:
         if kind == "site":
-            yield from _site(path, machine, listen=listen)
+            yield from _site(path, machine, listen=listen, plan=plan)
         else:
             yield from _node(path, machine, write_test=write_test)
     except InputError as problem:
@@ -58,7 +66,18 @@ def _bus_packages(kind: str) -> set[str]:
     return {"zeromq": {"pyzmq"}, "mqtt": {"paho-mqtt"}}.get(kind, set())
 
 
-def _site(path: Path, machine: Machine, *, listen: bool) -> Iterator[Finding]:
+def _planned(path: Path, plan: Plan | None) -> Iterator[Finding]:
+    """Look at what the file names: scenario, nodes, kinds, powers that go together."""
+    try:
+        told = "" if plan is None else plan(path)
+    except WattlineError as problem:
+        yield Finding("fail", "file", " ".join(str(problem).split()), f"mend it; wattline controller {path} --check")
+        return
+    if told:
+        yield Finding("ok", "file", told)
+
+
+def _site(path: Path, machine: Machine, *, listen: bool, plan: Plan | None) -> Iterator[Finding]:
     from wattline.live.controller.config import bus_settings, node_names, read_site
     from wattline.live.machine.slurm.kind import commands_of
 
@@ -68,10 +87,13 @@ def _site(path: Path, machine: Machine, *, listen: bool) -> Iterator[Finding]:
     needed |= {"prometheus-client"} if spec.metrics.listen is not None else set()
     yield from software.look(machine, frozenset(needed))
     yield from files.configuration(path)
+    yield from _planned(path, plan)
     token = None if spec.signal.token is None else base / spec.signal.token
     ven = None if spec.openadr is None or spec.openadr.key is None else base / spec.openadr.key
     jwt = None if spec.manager.token is None else base / spec.manager.token
-    yield from files.secrets([bus.key, bus.password, token, ven, jwt], machine)
+    yield from files.secrets([bus.key, bus.password], machine)
+    for secret, made_by in ((token, MADE_BY["signal"]), (ven, MADE_BY["ven"]), (jwt, MADE_BY["slurm"])):
+        yield from files.secrets([secret], machine, made_by=made_by)
     yield from files.secrets([bus.known], machine, 0o022)
     for told in () if spec.openadr is None else (spec.openadr.cert, spec.openadr.authority):
         if told is not None:
@@ -149,6 +171,8 @@ def _node(path: Path, machine: Machine, *, write_test: bool) -> Iterator[Finding
         yield Finding(
             "warn", "bus", "controllers is empty: caps of all whom the bus lets write count", "name the controllers"
         )
+    if settings.jobs == "slurm":
+        yield from slurm.look_as_agent(machine)
     if settings.metrics is not None:
         yield from ports.look("[metrics] listen", settings.metrics, machine, keyed=False)
     yield from clocks.own(machine)

@@ -10,6 +10,7 @@ from pathlib import Path
 from wattline.live.doctor.findings import Finding, Machine
 from wattline.units import show_duration
 
+KEYS = "make it with: wattline keys"
 LEAST_BYTES, FEW_BYTES = 100_000_000, 2_000_000_000
 """Below these a journal has no room, or not for long."""
 SOON_S = 30 * 86400.0
@@ -27,8 +28,10 @@ def configuration(path: Path) -> Iterator[Finding]:
     yield Finding("ok", "file", f"{path}: nobody else can write it")
 
 
-def secrets(paths: Iterable[Path | None], machine: Machine, forbidden: int = 0o077) -> Iterator[Finding]:
-    """Look at files that nobody else may read (or, with 0o022, write)."""
+def secrets(
+    paths: Iterable[Path | None], machine: Machine, forbidden: int = 0o077, made_by: str = KEYS
+) -> Iterator[Finding]:
+    """Look at files that nobody else may read (or, with 0o022, write); ``made_by`` says how one comes to be."""
     for path in paths:
         if path is None:
             continue
@@ -39,7 +42,7 @@ def secrets(paths: Iterable[Path | None], machine: Machine, forbidden: int = 0o0
             yield Finding("warn", "key", f"{path}: may not be looked at", "run the doctor as root")
             continue
         except OSError:
-            yield Finding("fail", "key", f"{path}: no such file", "make it with: wattline keys")
+            yield Finding("fail", "key", f"{path}: no such file", made_by)
             continue
         mode = stat.S_IMODE(found.st_mode)
         if mode & forbidden:

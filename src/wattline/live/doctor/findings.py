@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.metadata
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -69,6 +71,23 @@ def free_bytes(path: Path) -> int:
     return shutil.disk_usage(path).free
 
 
+def has_address(host: str) -> bool:
+    """Tell whether this computer can listen on an address; a name that nobody knows may be that of an interface."""
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), 0, type=socket.SOCK_STREAM)
+    except OSError:
+        return True
+    for family, kind, _, _, address in found:
+        with socket.socket(family, kind) as one:
+            try:
+                one.bind(address)
+            except OSError as problem:
+                if problem.errno == errno.EADDRNOTAVAIL:
+                    continue
+            return True
+    return False
+
+
 @dataclass
 class Machine:
     """What the doctor looks at; tests give their own."""
@@ -76,6 +95,7 @@ class Machine:
     run: Callable[[Sequence[str]], str | None] = run
     version_of: Callable[[str], str | None] = version_of
     free_bytes: Callable[[Path], int] = free_bytes
+    has_address: Callable[[str], bool] = has_address
     load: Callable[[], float] = lambda: os.getloadavg()[0]
     wall: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic

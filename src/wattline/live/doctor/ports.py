@@ -8,6 +8,7 @@ from pathlib import Path
 from wattline.live.bus.names import host_is_loopback
 from wattline.live.doctor.findings import Finding, Machine
 
+ANY = ("*", "0.0.0.0", "[::]")  # noqa: S104  (nothing is opened)
 LISTENS = "0A"
 """State of a socket that listens, in /proc/net/tcp."""
 
@@ -15,7 +16,11 @@ LISTENS = "0A"
 def look(name: str, address: str, machine: Machine, *, keyed: bool) -> Iterator[Finding]:
     """Look at an address of the file, like ``127.0.0.1:9470``; ``keyed`` where both sides prove who they are."""
     host, _, port = address.removeprefix("tcp://").rpartition(":")
-    if host_is_loopback(host):
+    if host not in ANY and not host_is_loopback(host) and not machine.has_address(host):
+        yield Finding(
+            "fail", "port", f"{name} {address}: {host} is no address of this computer", f"set {name} to one of its own"
+        )
+    elif host_is_loopback(host):
         yield Finding("ok", "port", f"{name} {address}: this machine alone")
     elif keyed:
         yield Finding("ok", "port", f"{name} {address}: others reach it, with keys")
@@ -26,7 +31,8 @@ def look(name: str, address: str, machine: Machine, *, keyed: bool) -> Iterator[
             f"{name} {address}: others reach it, in plain text",
             "listen on 127.0.0.1, with a proxy for TLS in front; or let a firewall keep others out",
         )
-    open_to = {"all addresses" if wide else "an address" for wide in _listening(machine.proc, int(port or 0))}
+    number = int(port) if port.isdecimal() else 0  # "*": any that is free
+    open_to = {"all addresses" if wide else "an address" for wide in _listening(machine.proc, number)}
     if open_to:
         yield Finding("ok", "port", f"port {port} is open on {', '.join(sorted(open_to))}: somebody listens there now")
 

@@ -63,6 +63,24 @@ def parse(text: str) -> dict[str, str]:
     return {key: "" if value.strip() == "(null)" else value.strip() for key, value in rows}
 
 
+def look_as_agent(machine: Machine) -> Iterator[Finding]:
+    """Look whether an agent finds the processes of stopped jobs (``jobs = "slurm"``): by control groups, or by a right
+    of its own.
+    """
+    told = parse(machine.run(["scontrol", "show", "config"]) or "")
+    kind = told.get("ProctrackType", "")
+    if kind == "proctrack/cgroup":
+        yield Finding("ok", "slurm", 'jobs = "slurm": stopped jobs are found by their control groups')
+        return
+    why = f"ProctrackType={kind} gives jobs no control group" if kind else "Slurm does not say ProctrackType"
+    yield Finding(
+        "warn",
+        "slurm",
+        f'jobs = "slurm": {why}, and the unit sees no processes of users',
+        "the drop-in with CAP_SYS_PTRACE (systemctl edit wattline-agent; the unit's comments), or proctrack/cgroup",
+    )
+
+
 def _version(told: dict[str, str]) -> Iterator[Finding]:
     found = told.get("SLURM_VERSION", "")
     numbers = tuple(int(part) for part in re.findall(r"\d+", found)[:2])
