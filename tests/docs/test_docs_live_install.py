@@ -82,6 +82,35 @@ def test_the_install_guide_is_typed_on_a_real_slurm() -> None:
     assert (seen["left"], seen["files"]) == ({}, [])
 
 
+def test_the_guide_says_what_of_it_is_not_typed() -> None:
+    """Every block is typed: none is left out but those of steps that the list names. Commands that stand in its text
+    alone are in a block, too, or in the list.
+    """
+    guide = (LIVE / "install-slurm.md").read_text()
+    text, _, rest = guide.partition("## What of this page was typed")
+    listed = rest.partition("## When you upgrade")[0]
+    blocks = re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)
+    words = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    first = {"systemctl", "journalctl", "sacctmgr", "scontrol", "rm", "pip", "scp", "userdel", "install"}
+    commands = [word for word in words if " " in word and word.split()[0] in first]
+    backs = [line for line in text.splitlines() if line.startswith("*Back")]
+    assert len(commands) >= 10
+    typing = (Path(__file__).parent / "guide" / "typed.py").read_text()
+    for one in commands:
+        typed = any(one.partition(" …")[0] in block for block in blocks) or str(one.split()).replace("'", '"') in typing
+        assert typed or one in listed or any(one in line for line in backs), one
+    steps = dict(re.findall(r"^## (\d+)\. .*?$(.*?)(?=^## )", text + "## ", re.MULTILINE | re.DOTALL))
+    for step, part in steps.items():
+        count = len(re.findall(r"```(?:bash|console)\n", part))
+        typed = len(re.findall(rf"guide\.type\({step}, ", typing))
+        assert typed == count + (step == "5") or (step == "1" and "(step 1)" in listed), (
+            step
+        )  # the doctor is asked twice
+    for name in ("systemctl", "pip install", "scp", "powercap"):
+        assert name in typing.partition("STANDS_IN = {")[2].partition("}")[0]
+        assert name in listed
+
+
 def test_names_in_the_guide_are_those_of_the_files() -> None:
     """Files that the guide installs ship, and paths are those that the units load keys from."""
     guide = (LIVE / "install-slurm.md").read_text()
