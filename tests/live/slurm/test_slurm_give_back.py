@@ -41,3 +41,25 @@ def test_a_slurm_that_does_not_answer_is_not_asked_for_every_job() -> None:
 
     fake.release = deaf  # type: ignore[method-assign]
     assert list(made.give_back().values()) == 2 * ["no answer"] + 8 * ["not tried: Slurm does not answer"]
+
+
+def test_a_job_that_slurm_keeps_itself_is_told_once() -> None:
+    """One that suits no nodes is held again by Slurm (BadConstraints) once it is given back: that is no hold of ours,
+    the next off does not name it, nor does the next controller take it.
+    """
+    fake = slurm()
+    for name in ("7", "8"):
+        fake.job(name)
+    made = manager(fake)
+    look(made)
+    made.release("7", ["n1"])
+    fake.job("7", priority=0.0, reason="BadConstraints")
+    look(made)
+    assert made.give_back() == {"7": None, "8": None}
+    for name in ("7", "8"):
+        fake.job(name, priority=0.0, reason="BadConstraints")
+    for _ in range(2):
+        assert manager(fake, act=False).give_back() == {}
+    anew = manager(fake)
+    assert {(job.phase, job.reason) for job in look(anew).values()} == {("ineligible", "BadConstraints")}
+    assert anew.give_back() == {}
