@@ -26,7 +26,9 @@ def on_slurm(minutes: float, seed: int) -> int:
     except AssertionError as broken:
         sys.stderr.write(f"seed {seed}: {str(broken)[:2000] or type(broken).__name__}\n")
         return 1
-    sys.stderr.write(f"{done} faults on a real Slurm, none broke anything\n")
+    for what, count in sorted(done.items()):
+        sys.stderr.write(f"{count:4d} {what}\n")
+    sys.stderr.write(f"{done.total()} faults on a real Slurm, none broke anything\n")
     return 0
 
 
