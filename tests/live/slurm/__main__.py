@@ -21,8 +21,10 @@ from wattline.demo.slurm_cluster import SlurmCluster, why_not
 
 CAP_PERIOD_S = 0.25
 SAMPLE_S = 10.0
-PATIENCE_S = 180.0
-"""Seconds after the last submission within which all jobs must be over."""
+PATIENCE_S = 60.0
+"""Seconds without an end of a job after which those that are not over are lost: a small machine may have work for long
+after the last submission.
+"""
 
 
 def submit_some(run: SlurmRun, left: int) -> int:
@@ -58,6 +60,7 @@ def play(run: SlurmRun, jobs: int, seconds: float, restart: bool) -> list[tuple[
     """
     began, left, next_stop = time.monotonic(), jobs, 5.0
     samples = [(0.0, memory_mb())]
+    ended, ended_s = 0, 0.0
     restarted = not restart
     while True:
         turn_began = time.monotonic()
@@ -76,7 +79,10 @@ def play(run: SlurmRun, jobs: int, seconds: float, restart: bool) -> list[tuple[
         run.turn()
         if at >= samples[-1][0] + SAMPLE_S and left > 0:
             samples.append((at, memory_mb()))
-        if (left == 0 and not run.phases().keys() - {"gone"} and run.over()) or at > seconds + PATIENCE_S:
+        phases = run.phases()
+        if left > 0 or phases.get("gone", 0) > ended:
+            ended, ended_s = phases.get("gone", 0), at
+        if (left == 0 and not phases.keys() - {"gone"} and run.over()) or at > ended_s + PATIENCE_S:
             return samples
         time.sleep(max(0.0, turn_began + CAP_PERIOD_S - time.monotonic()))
 
