@@ -175,17 +175,18 @@ def plugin(
 ) -> F:
     """Compile a user's policy: it may allocate.
 
-    With ``boundscheck`` the functions it calls, if they are new, check their indices too.
+    With ``boundscheck`` the functions it calls, if they are new, check their indices too. Such code is optimised
+    lightly: it is new, and mostly changed again before a run could win back the seconds that more would take.
 
     ``judge`` is the compiler, which refuses what a user's code must not do. What is kept on disk has passed it, and
     is used again for the same ``variant`` only.
     """
     saved = _config.BOUNDSCHECK
     _config.BOUNDSCHECK = 1 if boundscheck else saved
+    options = {"cache": cache, "boundscheck": boundscheck, "variant": variant, "pipeline_class": judge}
     try:
-        return _njit(
-            function, signature, ours=False, cache=cache, boundscheck=boundscheck, variant=variant, pipeline_class=judge
-        )
+        with _optimised(1) if boundscheck else contextlib.nullcontext():
+            return _njit(function, signature, ours=False, **options)
     finally:
         _config.BOUNDSCHECK = saved
 
