@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -157,6 +157,15 @@ class Record:
                 raise TypeError(f"field {name!r} must lie {beyond} bytes after {lead!r}")
         self.__dict__.update(arrays)
         self.words = np.array(words, dtype=np.int64)
+
+    @classmethod
+    def placed(cls, arrays: dict[str, npt.NDArray[Any]], words: list[int]) -> Self:
+        """Return a record by whoever laid its arrays out and knows their descriptors: nothing is looked at again."""
+        made = cls.__new__(cls)
+        made.__dict__.update(arrays)
+        words[0] = id(made)
+        made.words = np.array(words, dtype=np.int64)
+        return made
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "locked" in self.__dict__:

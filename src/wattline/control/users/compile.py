@@ -73,6 +73,8 @@ def chores_needed(policies: Sequence[Mechanism], *, nodes_change: bool, neighbou
 
 def check_signature(mechanism: Mechanism) -> None:
     """Refuse a function that cannot be called as ``policy(s, arg, param, memory)``, before numba sees it."""
+    if mechanism.builtin and mechanism.function in _called_so:
+        return
     taken = inspect.signature(mechanism.function).parameters.values()
     plain = [p for p in taken if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(plain) != ARITY or len(plain) != len(taken):
@@ -80,6 +82,12 @@ def check_signature(mechanism: Mechanism) -> None:
             f"{where(mechanism)}: a policy takes exactly (s, arg, param, memory), "
             f"this one takes ({', '.join(p.name for p in taken)})"
         )
+    if mechanism.builtin:
+        _called_so.add(mechanism.function)
+
+
+_called_so: set[Any] = set()
+"""Built-in functions that were found to be called so: searches ask thousands of times."""
 
 
 class UserCode(Direct):

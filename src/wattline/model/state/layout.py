@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.arrays import Floats
+from wattline.kernel.record import BASE_WORD
 from wattline.memory import map_bytes
 from wattline.model.state.record import FIELDS, GROUPS, NEAR, SMALL_CHANGING, SMALL_END, State
 from wattline.model.state.sizes import Sizes
@@ -19,18 +20,31 @@ def allocate(sizes: Sizes) -> State:
     """Return a state of the given sizes, each field with what it holds before anything happens."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     room, places, changing = _lay_out(sizes)
+    kind, base = State.record_type, room.ctypes.data
+    words = [0] * kind.words
+    words[BASE_WORD] = base
     for names, (shape, first, count) in places.items():
-        piece = room[first : first + count].reshape(shape)
+        several = len(names) > 1  # they are interleaved: the columns of one array
+        extent, step = (shape[:1], (8 * len(names),)) if several else (shape, None)
         for column, name in enumerate(names):
-            array = piece[:, column] if len(names) > 1 else piece
-            arrays[name] = array.view(FIELDS[name][0])
-            if FIELDS[name][1].nothing != 0:  # which is zero already
-                arrays[name][...] = FIELDS[name][1].nothing
-    state = State(**arrays)
+            at = 8 * (first + column)
+            array: npt.NDArray[Any] = np.ndarray(
+                extent, kind.dtypes[name], room, at, step
+            )  # one call: there are hundreds
+            arrays[name] = array
+            size = extent[0] if several else count
+            described = (size, 8, base + at, *extent, *array.strides)
+            words[kind.offsets[name] + 2 : kind.offsets[name] + 2 + len(described)] = described
+    for name in _FILLED:
+        arrays[name][...] = FIELDS[name][1].nothing
+    state = State.placed(arrays, words)
     state.changing = room[SMALL_CHANGING:changing]
     state.sizes = sizes
     return state
 
+
+_FILLED = [name for name in FIELDS if FIELDS[name][1].nothing != 0]
+"""Fields that do not begin with zero, as the room does."""
 
 _SHAPES = [
     (

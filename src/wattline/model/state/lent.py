@@ -10,7 +10,7 @@ import numpy.typing as npt
 from numba import types
 
 from wattline.kernel.fields import FieldArray
-from wattline.kernel.record import RecordType
+from wattline.kernel.record import BASE_WORD, RecordType
 from wattline.model.state.record import BESIDE, NEAR, WRITES, State
 
 
@@ -43,7 +43,10 @@ def read_only(s: State, slot: str) -> State:
     """Return the same state as plain-Python policies of a slot see it: arrays they must not write refuse to be
     written.
     """
-    seen = State(**{name: lent(array, locked=name not in WRITES[slot]) for name, array in s.arrays().items()})
+    words = s.words.tolist()  # they lie where they lay
+    words[1:BASE_WORD] = [0] * (BASE_WORD - 1)
+    arrays = {name: lent(array, locked=name not in WRITES[slot]) for name, array in s.arrays().items()}
+    seen = State.placed(arrays, words)
     seen.words = lent(seen.words, locked=True)  # the addresses of all these
     seen.sizes = s.sizes
     seen.__dict__["locked"] = True
