@@ -67,7 +67,7 @@ class Done:
 def command(words: list[str], folder: Path) -> Done:
     """Run a ``wattline`` command in a folder, without input."""
     assert words[0] == "wattline"
-    return _run(_wattline, words, folder)
+    return _run(wattline, words, folder)
 
 
 def python(text: str, folder: Path) -> Done:
@@ -81,9 +81,15 @@ class Running:
     """
 
     def __init__(
-        self, words: Sequence[str], folder: Path, *, largest_file: int = resource.RLIM_INFINITY, **environment: str
+        self,
+        words: Sequence[str],
+        folder: Path,
+        *,
+        largest_file: int = resource.RLIM_INFINITY,
+        body: Body | None = None,
+        **environment: str,
     ) -> None:
-        self._start(_wattline, ["wattline", *words], folder, largest_file, environment)
+        self._start(body or wattline, ["wattline", *words], folder, largest_file, environment)
 
     def _start(
         self, body: Body, words: list[str], folder: Path, largest_file: int, environment: dict[str, str]
@@ -170,7 +176,8 @@ def _begin(
     body(words)
 
 
-def _wattline(words: list[str]) -> None:
+def wattline(words: list[str]) -> None:
+    """Do what the command does that a user types."""
     from wattline.cli import main
 
     sys.argv = words

@@ -8,9 +8,10 @@ import signal
 import time
 from pathlib import Path
 
-from calling import Call, program
+from calling import Call, program, with_short_searches
 from test_cli_bid import MARKET
 
+from programs import Body
 from wattline.journal.kept import KEPT
 
 PATIENCE_S = 240.0
@@ -21,9 +22,11 @@ def lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def kill_after(words: tuple[str, ...], cwd: Path, kept: Path, more: int, number: int = signal.SIGKILL) -> str:
+def kill_after(
+    words: tuple[str, ...], cwd: Path, kept: Path, more: int, number: int = signal.SIGKILL, body: Body | None = None
+) -> str:
     """Begin a command, send it a signal once so many more results are kept; return what it said."""
-    begun = program(*words, cwd=cwd)
+    begun = program(*words, cwd=cwd, body=body)
     wanted, end = max(lines(kept), 1) + more, time.monotonic() + PATIENCE_S
     while lines(kept) < wanted and begun.poll() is None:
         assert time.monotonic() < end
@@ -35,9 +38,9 @@ def kill_after(words: tuple[str, ...], cwd: Path, kept: Path, more: int, number:
     return err
 
 
-def finish(words: tuple[str, ...], cwd: Path, *codes: int) -> None:
+def finish(words: tuple[str, ...], cwd: Path, *codes: int, body: Body | None = None) -> None:
     """Run a command to its end."""
-    done = program(*words, cwd=cwd)
+    done = program(*words, cwd=cwd, body=body)
     _, err = done.communicate(PATIENCE_S)
     assert done.returncode in codes, err
 
@@ -45,19 +48,20 @@ def finish(words: tuple[str, ...], cwd: Path, *codes: int) -> None:
 def test_a_bid_that_is_killed_goes_on(tmp_path: Path) -> None:
     """Killed twice and stopped once at other moments, the search goes on and leaves the bytes of an undisturbed one."""
     (tmp_path / "sold.toml").write_text(MARKET)
+    short = with_short_searches
     words = ("bid", "sold.toml", "--method", "aqa", "--set", "policy.select=gps", "--hours", "8")
-    finish((*words, "--out", "whole", "--quiet"), tmp_path, 0, 3)
+    finish((*words, "--out", "whole", "--quiet"), tmp_path, 0, 3, body=short)
     cut, kept = (*words, "--out", "cut"), tmp_path / "cut" / KEPT
-    kill_after(cut, tmp_path, kept, 40)
+    kill_after(cut, tmp_path, kept, 40, body=short)
     there = lines(kept)
-    kill_after((*cut, "--resume"), tmp_path, kept, 60)
+    kill_after((*cut, "--resume"), tmp_path, kept, 60, body=short)
     assert lines(kept) > there > 40
-    said = kill_after((*cut, "--resume"), tmp_path, kept, 25, signal.SIGINT)
+    said = kill_after((*cut, "--resume"), tmp_path, kept, 25, signal.SIGINT, short)
     assert said.splitlines()[-1] == (
         "wattline: interrupted; what was simulated is in cut, and --resume goes on with the rest"
     )
     assert f"cut: going on; {lines(kept) - 1:,} results" not in said
-    finish((*cut, "--resume", "--quiet"), tmp_path, 0, 3)
+    finish((*cut, "--resume", "--quiet"), tmp_path, 0, 3, body=short)
     assert sorted(path.name for path in (tmp_path / "cut").iterdir()) == ["bid.html", "certificate.json"]
     for name in ("bid.html", "certificate.json"):
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
