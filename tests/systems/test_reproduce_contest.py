@@ -33,6 +33,8 @@ from wattline.systems.npb import kinds_of
 from wattline.systems.reproduction import Reproduction
 from wattline.systems.work import Work
 
+ABOUT = {"name": "contest"}
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -42,8 +44,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(folder: Path) -> Reproduction:
-    """Return the quick contest."""
-    return reproduce("contest", folder, Work(), quick=True)
+    """Return the quick contest; its pieces are kept."""
+    kept = Kept(folder / "kept.jsonl", ABOUT, resume=False)
+    made = reproduce("contest", folder, Work(kept=kept), quick=True)
+    kept.close()
+    return made
 
 
 def test_both_are_judged_on_the_same_hours(found: Reproduction) -> None:
@@ -80,18 +85,16 @@ def test_the_page_has_every_statement_and_table(found: Reproduction) -> None:
     assert all(len(claim.because) > 10 for claim in found.claims if not claim.holds)
 
 
-def test_what_was_made_is_not_made_again(found: Reproduction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_made_is_not_made_again(
+    found: Reproduction, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A contest that was cut off takes every comparison that is done from what is kept; other hours are others."""
-    about = {"name": "contest"}
-    kept = Kept(tmp_path / "kept.jsonl", about, resume=False)
-    reproduce("contest", tmp_path, Work(kept=kept), quick=True)
-    kept.close()
 
     def never(case: Case, scale: Scale) -> dict[str, object]:
         raise AssertionError((case, scale))
 
     monkeypatch.setattr(run, "play", never)
-    again = Kept(tmp_path / "kept.jsonl", about, resume=True)
+    again = Kept(folder / "kept.jsonl", ABOUT, resume=True)
     made = reproduce("contest", tmp_path, Work(kept=again), quick=True)
     assert made.to_dict() == found.to_dict()
     with pytest.raises(AssertionError):
