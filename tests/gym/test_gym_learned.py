@@ -45,11 +45,19 @@ def starts(scorer: wg.Scorer, jobs: wl.Trace, **settings: Any) -> Any:
     return env.playing.world(0).state.started_s
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """Networks as policies, by the seed of their weights: one is compiled once, for all runs."""
+    folder = tmp_path_factory.mktemp("written")
+    return {seed: wg.save_policy(folder / f"learned{seed}.py", drawn(seed), k=K) for seed in (1, 2, 3)}
+
+
 @pytest.mark.parametrize("settings", [{}, {"limit.power": "18 kW"}])
-def test_the_file_decides_as_the_network_does_in_its_environment(tmp_path: Path, settings: dict[str, Any]) -> None:
+def test_the_file_decides_as_the_network_does_in_its_environment(
+    written: dict[int, Path], settings: dict[str, Any]
+) -> None:
     """A run with the policy that was written has the starts of the episode in which the network decided."""
-    for seed in (1, 2, 3):
-        path = wg.save_policy(tmp_path / f"learned{seed}.py", drawn(seed), k=K)
+    for seed, path in written.items():
         run = wl.simulate(log(seed), MACHINE, select=path, settings=settings, progress=False)
         wanted = run.result.state.started_s if run.result is not None else None
         np.testing.assert_array_equal(starts(drawn(seed), log(seed), **settings), wanted)
