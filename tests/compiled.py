@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 ALSO = {
+    "sim.asking": "play",
     "control.step": "step",
     "control.daily": "daily",
     "control.wanted": "wanted",
