@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import re
 import resource
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from calling import Call
@@ -107,18 +110,18 @@ def test_every_command_has_examples_json_and_quiet(wattline: Call, command: list
     assert max(map(len, answer.out.splitlines())) <= 80
 
 
+@functools.cache
+def whole() -> Any:
+    """Return the program with all its commands, which takes a tenth of a second to make."""
+    return get_command(app)
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_no_word_of_the_help_is_lost(command: list[str]) -> None:
     """What stands in brackets would be taken for markup and not be shown: no help has any."""
-    import re
-
-    import typer
-
-    from wattline.cli.app import app
-
-    found = typer.main.get_command(app)
+    found = whole()
     for name in command:
-        found = found.commands[name]  # type: ignore[attr-defined]
+        found = found.commands[name]
     texts = [found.help or "", *(getattr(param, "help", None) or "" for param in found.params)]
     assert len(texts) >= 3  # what it does, --json and --quiet
     assert not [text for text in texts if re.search(r"\[[a-z/]", text)]
@@ -156,7 +159,9 @@ def test_the_short_way_to_the_help_shows_the_same(capsys: pytest.CaptureFixture[
         said = []
         for program in (app, app_for(arguments)):
             with contextlib.suppress(Exception):
-                get_command(program).main(args=list(arguments), prog_name="wattline", standalone_mode=False)
+                (whole() if program is app else get_command(program)).main(
+                    args=list(arguments), prog_name="wattline", standalone_mode=False
+                )
             said.append(capsys.readouterr())
         assert said[0] == said[1]
         assert "--help" not in arguments or "Usage: wattline" in said[0].out
