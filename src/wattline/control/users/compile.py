@@ -87,7 +87,7 @@ def check_signature(mechanism: Mechanism) -> None:
 
 
 _called_so: set[Any] = set()
-"""Built-in functions that were found to be called so: searches ask thousands of times."""
+"""Built-in functions that were found to be called so: every run asks of all of its policies."""
 
 
 class UserCode(Direct):
