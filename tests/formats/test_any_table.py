@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import wattline as wl
 from wattline.errors import InputError
 from wattline.formats.jobs import read_trace
-from wattline.formats.jobs.table.columns import KINDS, TAKEN
+from wattline.formats.jobs.table.columns import ALIASES, KINDS, TAKEN
 from wattline.model.jobs import ARRAY_COLUMNS
 
 EPOCH = datetime(2024, 8, 30, tzinfo=UTC)
@@ -250,7 +250,7 @@ def test_rows_that_are_no_jobs_are_quoted_in_their_own_words(tmp_path: Path) -> 
 def test_everything_a_job_table_holds_can_be_asked_for() -> None:
     """Each column of a job table, and each one that is taken unasked, is one that can be told."""
     assert set(ARRAY_COLUMNS) <= set(KINDS)
-    assert set(TAKEN) - {"runtime_s", "wait_s"} == set(ARRAY_COLUMNS)
+    assert set(TAKEN) == set(KINDS) | set(ALIASES)
 
 
 def _clock(seconds: int) -> str:
@@ -462,6 +462,34 @@ def test_links_and_priorities_of_own_names_are_taken(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("when", "submit_s"))
     same = read_trace(path).jobs
     assert all(np.array_equal(getattr(same, name), getattr(jobs, name), equal_nan=True) for name in ARRAY_COLUMNS)
+
+
+def test_begin_end_and_energy_of_own_names_are_taken(tmp_path: Path) -> None:
+    """One column of another name is told; run times, waits and power follow from the others."""
+    path = tmp_path / "a.csv"
+    path.write_text("submit_s,start_s,end_s,n,energy_j\n0,10,110,2,60000\n")
+    jobs = read_trace(path, columns={"nodes": "n"}).jobs
+    found = [float(getattr(jobs, name)[0]) for name in ("work_s", "recorded_wait_s", "recorded_energy_j", "draw_w")]
+    assert found == [100.0, 10.0, 60000.0, 300.0]
+    path.write_text("when,work_s,processors,nodes,job_w,draw_w\n0,100,64,2,600,250\n")
+    jobs = read_trace(path, columns={"submit_s": "when"}).jobs
+    assert (jobs.nodes[0], jobs.draw_w[0]) == (2, 250.0)
+    path.write_text("start_s,work_s,nodes\n0,100,2\n")
+    jobs = read_trace(path, columns={"submit_s": "start_s"}).jobs  # told to be something else: not taken as begin, too
+    assert np.isnan(jobs.recorded_wait_s[0])
+
+
+def test_empty_cells_are_computed_from_begin_and_end(tmp_path: Path) -> None:
+    """Run time and wait of single jobs follow from begin and end where they are not told; what cannot be read is not
+    empty.
+    """
+    path = tmp_path / "a.csv"
+    path.write_text("s,b,e,r,w,n\n10,15,25,,,2\n11,15,22,7,4,2\n12,15,22,soon,3,2\n")
+    columns = {"submit_s": "s", "start_s": "b", "end_s": "e", "work_s": "r", "wait_s": "w", "nodes": "n"}
+    trace = read_trace(path, columns=columns)
+    assert trace.jobs.work_s.tolist() == [10.0, 7.0]
+    assert trace.jobs.recorded_wait_s.tolist() == [5.0, 4.0]
+    assert [note.action for note in trace.notes].count("dropped") == 1
 
 
 def test_a_wait_that_is_not_the_begin_less_the_submission_is_mentioned(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ DERIVED = ("start_s", "end_s", "processors", "job_w")
 TAKEN = (
     *("job_id", "submit_s", "work_s", "runtime_s", "nodes", "request_s", "user", "group", "kind", "partition"),
     *("draw_w", "floor_w", "stretch", "peak_w", "recorded_wait_s", "wait_s", "recorded_energy_j"),
-    *("priority", "after", "think_s"),
+    *("energy_j", "priority", "after", "think_s", "start_s", "end_s", "processors", "job_w"),
 )
 """Columns that are taken without being asked for where a table has them under Wattline's own name."""
 
@@ -161,11 +161,11 @@ def in_table(columns: Columns, names: Collection[str], path: Path | str) -> list
         first = next(a for a in asked if a.own == twice.own)
         if first.kind != NAME:
             raise TraceError.at(path, f"asked for as {first.name} and as {twice.name}; leave one out", field=twice.own)
-    said = {one.name for one in asked}
-    instead = {"nodes": "processors", "draw_w": "job_w"}
-    for own in names:
+    said, used = {one.name for one in asked}, {one.own for one in asked}
+    instead = {"nodes": "processors", "draw_w": "job_w", "processors": "nodes", "job_w": "draw_w"}
+    for own in TAKEN:  # of two that say the same the first one is taken
         name = ALIASES.get(own, own)
-        if own in TAKEN and name not in said and instead.get(name) not in said:
+        if own in names and own not in used and name not in said and instead.get(name) not in said:
             asked.append(Asked(name, own))
             said.add(name)
     _refuse_missing(path, said, names)

@@ -322,11 +322,14 @@ def _derive(path: Path | str, rows: _Mapped, options: ReadOptions) -> None:
         given["work_s"] = end - start
         _inherit(rows, "work_s", "end_s", "start_s")
     elif start is not None and end is not None:
+        given["work_s"] = _filled(given["work_s"], end - start, rows.wrong["work_s"])
         differs = np.abs(end - start - given["work_s"]) > ROUNDED_S
         rows.note("kept", "the run time is not the end less the begin: the run time is taken", differs, "work_s")
     if "recorded_wait_s" not in given and start is not None:
         given["recorded_wait_s"] = start - given["submit_s"]
     elif start is not None:
+        wait = given["recorded_wait_s"]
+        given["recorded_wait_s"] = _filled(wait, start - given["submit_s"], rows.wrong["recorded_wait_s"])
         differs = np.abs(start - given["submit_s"] - given["recorded_wait_s"]) > ROUNDED_S
         told = "the recorded wait is not the begin less the submission: the recorded wait is taken"
         rows.note("kept", told, differs, "recorded_wait_s")
@@ -335,6 +338,11 @@ def _derive(path: Path | str, rows: _Mapped, options: ReadOptions) -> None:
         _inherit(rows, "draw_w", "job_w")
     if "recorded_energy_j" in given:
         _fill_power(rows)
+
+
+def _filled(told: Floats, computed: Floats, wrong: Mask) -> Floats:
+    """Return what is told, and what is computed where nothing is; what cannot be read stays as it is."""
+    return np.where(np.isnan(told) & ~wrong, computed, told)
 
 
 def _fill_power(rows: _Mapped) -> None:
