@@ -74,9 +74,9 @@ def _bounded(by: Mapping[str, dict[str, Any]], others: Mapping[str, float]) -> s
     """
     least = {w: idle_bill(w) / by[w]["equal"][AQA.name]["cost"] for w in others}
     bound = [w for w, part in least.items() if part > CHEAPER]
-    told = f"no bid of strict reach costs less than the bill of the idle machine, and that is above {CHEAPER:.2f} × AQA's "
     rest = [w for w in others if w not in bound]
-    told += f"cost on {', '.join(bound)}" if bound else "cost nowhere"
+    told = "no bid of strict reach costs less than the bill of the idle machine, and that is "
+    told += f"above {CHEAPER:.2f} × AQA's cost " + (f"on {', '.join(bound)}" if bound else "nowhere")
     return told + (f"; the cause on {', '.join(rest)} was not tested" if rest else "")
 
 
