@@ -15,6 +15,7 @@ from wattline.report.page import Page, table
 from wattline.systems.qosg.claims import PUBLISHED_SAVINGS, claims
 from wattline.systems.qosg.jobs import APPLICATIONS, LEVELS, NAMES
 from wattline.systems.qosg.study import Scale, Study, run_study, saving, standby_share
+from wattline.systems.qosg.words import minus
 from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, Table, begin_page
 from wattline.systems.tuned import Tuned
 from wattline.systems.work import Work
@@ -190,14 +191,14 @@ def _case_rows(study: Study) -> list[tuple[str, ...]]:
                     policy,
                     f"{f.choice.bid.mean_w:,.0f}",
                     f"{f.choice.bid.reserve_w:,.0f}",
-                    "" if published is None else f"−{published:.1%}",
-                    f"−{saving(here)[0]:.1%}",
-                    f"−{saving(here, 'bid_cost')[0]:.1%}",
+                    "" if published is None else minus(published),
+                    minus(saving(here)[0]),
+                    minus(saving(here, "bid_cost")[0]),
                     f"{here.error:.1%}",
                     f"{here.exceed.share:.1%}",
                     f"{here.shares().max():.1%}",
                     "yes" if f.meets else "no",
-                    f"−{part:.1%} ({low:.1%}…{high:.1%})",
+                    f"{minus(part)} ({low:.1%}…{high:.1%})",
                     f"{there.exceed.share:.1%}",
                     f"{there.shares().max():.1%}",
                     "yes" if is_safe(there) else "no",
@@ -209,7 +210,7 @@ def _case_rows(study: Study) -> list[tuple[str, ...]]:
 
 def _signal_rows(study: Study) -> list[tuple[str, ...]]:
     return [
-        (name, f"−{saving(o)[0]:.1%}", f"{o.error:.1%}", f"{o.exceed.share:.1%}", f"{o.shares().max():.1%}")
+        (name, minus(saving(o)[0]), f"{o.error:.1%}", f"{o.exceed.share:.1%}", f"{o.shares().max():.1%}")
         for name, o in study.signals.items()
     ]
 
@@ -225,7 +226,7 @@ def _sweep_rows(study: Study, search: str) -> list[tuple[str, ...]]:
         choice: Choice = getattr(point, search)
         o = choice.outcome
         held = "all met" if o.excess() == 0.0 else f"ε > 0.3 {o.exceed.share:.0%}, worst {o.shares().max():.0%}"
-        rows.setdefault(f"limits × {point.factor:g}", []).append(f"−{saving(o)[0]:.1%} ({held})")
+        rows.setdefault(f"limits × {point.factor:g}", []).append(f"{minus(saving(o)[0])} ({held})")
     return [(told, *cells) for told, cells in rows.items()]
 
 
