@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from wattline.model.jobs import JobTable
+from wattline.model.kinds import Kind
 from wattline.systems import reproduce
 from wattline.systems.qoscap.cases import LAWS, OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR, THETA
-from wattline.systems.qoscap.study import days_of, synthetic
+from wattline.systems.qoscap.study import days_of, narrowed, synthetic
 from wattline.systems.reproduction import Reproduction
 from wattline.systems.work import Work
 
@@ -41,18 +44,41 @@ def test_every_pair_is_there_and_reasons_are_given(reproduced: Reproduction) -> 
     assert all(len(claim.because) > 30 for claim in reproduced.claims if not claim.holds)
     page = reproduced.path.read_text()
     assert page.count("<figure>") == 5  # costs, and for two pairs a day and the service of every kind
-    assert page.count("<table") == 2  # claims, and the one machine
+    assert page.count("<table") == 3  # claims, the one machine, and narrower caps
 
 
 def test_tables_say_what_the_numbers_say(reproduced: Reproduction) -> None:
     """A table a machine, a row a pair: published and ours; the market's only where its data are at hand."""
-    assert list(reproduced.tables) == ["emmy-nov-15"]
+    assert list(reproduced.tables) == ["emmy-nov-15", "narrow"]
     rows = {row[0]: row for row in reproduced.tables["emmy-nov-15"].rows}
     assert list(rows) == [*(pair.name for pair in PAIRS), OURS.name, OUT.name]
     found = reproduced.numbers["emmy, Nov 15"][PUBLISHED_PAIR]
     assert rows[PUBLISHED_PAIR][3] == f"${PUBLISHED['emmy, Nov 15'][PUBLISHED_PAIR][2]}"
     assert rows[PUBLISHED_PAIR][6:8] == (f"{found['cost']:.0f}", f"{found['met']} of 1")
     assert all(len(row) == len(reproduced.tables["emmy-nov-15"].header) for row in rows.values())
+
+
+def test_narrower_caps_save_less(reproduced: Reproduction) -> None:
+    """With a part of the caps' range the same day costs more, and the reason of the saving says so."""
+    day = reproduced.numbers["emmy, Nov 15"]
+    costs = [day[PUBLISHED_PAIR]["cost"], day["narrow"]["0.5"]["cost"], day["narrow"]["0.25"]["cost"]]
+    assert costs == sorted(costs)
+    assert costs[2] > 1.2 * costs[0]
+    assert [row[1] for row in reproduced.tables["narrow"].rows] == ["100%", "50%", "25%"]
+    saving = next(claim for claim in reproduced.claims if claim.short.startswith("it saves"))
+    assert not saving.holds
+    assert "with 50% of our range" in saving.because
+
+
+def test_a_narrowed_range_is_that_part_of_it() -> None:
+    """Lowest caps take a part of the power that they took, at that part of the time; full power stays."""
+    days = days_of("emmy, Nov 15", 1)
+    part = narrowed(days, 0.25)
+    pairs: list[tuple[JobTable | Kind, JobTable | Kind]] = [(part.jobs, days.jobs)]
+    for here, there in [*pairs, *zip(part.kinds, days.kinds, strict=True)]:
+        np.testing.assert_allclose(here.draw_w, there.draw_w)
+        np.testing.assert_allclose(here.draw_w - here.floor_w, 0.25 * (there.draw_w - there.floor_w), atol=1e-9)
+        np.testing.assert_allclose(here.stretch - 1.0, 0.25 * (there.stretch - 1.0), atol=1e-12)
 
 
 @pytest.mark.parametrize("case", LAWS)

@@ -40,8 +40,9 @@ def reproduce(
 
 
 def tables(study: Study) -> dict[str, Table]:
-    """Return what the documentation shows: all pairs by machine, and PJM's market."""
+    """Return what the documentation shows: all pairs by machine, narrower caps, and PJM's market."""
     found = {"-".join(case.lower().replace(",", "").split()): Table(DAYS, _rows(study, case)) for case in study.found}
+    found["narrow"] = Table(NARROW, _narrow_rows(study))
     return found | ({"market": Table(MARKET, _market_rows(study))} if study.market else {})
 
 
@@ -57,6 +58,7 @@ DAYS = (
     "P̄ [kW]",
     "R [kW]",
 )
+NARROW = ("machine", "caps' range", "errors", "worst Q", "cost [$]", "less than without a market", "both met")
 MARKET = ("machine", "policies", "errors", "worst Q", "cost [$]", "energy [kWh]", "P̄ [kW]", "R [kW]")
 
 
@@ -86,6 +88,10 @@ def numbers(study: Study) -> dict[str, Any]:
                 "cost": mean_cost(outcomes),
                 "met": met(outcomes),
             }
+        if case in LAWS:
+            found[case]["narrow"] = {
+                f"{part:g}": {"cost": mean_cost(by[case]), "met": met(by[case])} for part, by in study.narrow.items()
+            }
         if case in study.market:
             found[case]["market"] = {
                 pair: {
@@ -114,6 +120,7 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     page = begin_page(TITLE, stated, items, remarks)
     for case in study.found:
         page.add(f"<h2>{case}{'' if case == THETA else ' (generated)'}</h2>", _table(study, case))
+    page.add("<h2>Narrower caps</h2>", _narrow(study))
     if study.market:
         page.add("<h2>PJM's signal and prices</h2>", _market(study))
     page.add("<h2>Figures</h2>", page.figure(draw.draw_costs(study)))
@@ -150,6 +157,31 @@ def _rows(study: Study, case: str) -> list[tuple[str, ...]]:
                 f"{sum(b.reserve_w for b in bids) / len(bids) / 1e3:.1f}" if bids else MISSING,
             )
         )
+    return rows
+
+
+def _narrow(study: Study) -> str:
+    caption = f"{PUBLISHED_PAIR} on the same days, where the lowest caps take a part of what they took."
+    return table(NARROW, _narrow_rows(study), text=(0,), caption=caption)
+
+
+def _narrow_rows(study: Study) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for case in study.scale.cases:
+        out = mean_cost(study.found[case][OUT.name])
+        parts = {1.0: study.found[case][PUBLISHED_PAIR], **{part: by[case] for part, by in study.narrow.items()}}
+        for part, days in parts.items():
+            rows.append(
+                (
+                    case,
+                    f"{part:.0%}",
+                    _range([o.exceed for o in days], "{:.1%}"),
+                    _range([o.worst for o in days], "{:.2f}"),
+                    _range([o.cost for o in days], "{:.0f}"),
+                    f"{1.0 - mean_cost(days) / out:.1%}",
+                    f"{met(days)} of {len(days)}",
+                )
+            )
     return rows
 
 

@@ -16,7 +16,18 @@ from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Signal
 from wattline.systems.at_hand import data_file
-from wattline.systems.qoscap.cases import AFTER_DAYS, LAWS, OURS, OUT, PAIRS, THETA, WARM_DAYS, machine, stretch
+from wattline.systems.qoscap.cases import (
+    AFTER_DAYS,
+    LAWS,
+    OURS,
+    OUT,
+    PAIRS,
+    PUBLISHED_PAIR,
+    THETA,
+    WARM_DAYS,
+    machine,
+    stretch,
+)
 from wattline.systems.qoscap.market import MARKET_PAIRS, market_days
 from wattline.systems.qoscap.theta import theta_days
 from wattline.systems.work import Work
@@ -51,6 +62,8 @@ class Study:
     """machine → pair → the bid that exhaustive search chose"""
     market: dict[str, dict[str, list[DayOutcome]]] = field(default_factory=dict)
     """the same under PJM's recorded signal and prices (empty without them)"""
+    narrow: dict[float, dict[str, list[DayOutcome]]] = field(default_factory=dict)
+    """part of the caps' range → machine → the published pair on the same days"""
 
 
 # ------------------------------------------------------------------ workloads
@@ -64,6 +77,27 @@ def days_of(case: str, seed: int) -> Days:
     law = law_of(days=float(WARM_DAYS + 1 + AFTER_DAYS), load=load, seed=seed)
     kinds = tuple(replace(row.kind, average=True) for row in kinds_like(law))
     return stretch(case, kinds, generate(law).jobs, machine(kinds, law.machine_nodes, IDLE_W, law.max_w), seed)
+
+
+NARROW = (0.5, 0.25)
+"""Parts of the caps' range that are left where it is narrowed, to see what the range decides."""
+
+
+def narrowed(days: Days, part: float) -> Days:
+    """Return days on which the lowest cap of a job takes a part of what it took, and costs that part of the time."""
+    jobs = days.jobs
+    floor_w = jobs.draw_w - part * (jobs.draw_w - jobs.floor_w)
+    kinds = tuple(
+        replace(
+            kind,
+            floor_w=kind.draw_w - part * (kind.draw_w - kind.floor_w),
+            stretch=1.0 + part * (kind.stretch - 1.0),
+        )
+        for kind in days.kinds
+    )
+    return replace(
+        days, kinds=kinds, jobs=jobs.with_columns(floor_w=floor_w, stretch=1.0 + part * (jobs.stretch - 1.0))
+    )
 
 
 def synthetic(days: Days, seed: int) -> Days:
@@ -89,8 +123,11 @@ class Piece:
     points: int = 0
     fixed: tuple[tuple[str, Bid], ...] = ()
     market: bool = False
+    narrow: float = 1.0
 
     def __str__(self) -> str:
+        if self.narrow < 1.0:
+            return f"{self.case}: day {self.seed}, caps of a range × {self.narrow:g}"
         if self.market:
             return f"{self.case}: day {self.seed}, PJM's signal and prices"
         if self.points:
@@ -107,8 +144,10 @@ def carry_out(piece: Piece) -> Any:
     days = days_of(piece.case, piece.seed or 1)
     if piece.market:
         return {pair.name: DayTrial(market_days(days, piece.seed), pair).run() for pair in MARKET_PAIRS}
+    pair = next((pair for pair in PAIRS if pair.name == piece.pair), PAIRS[0])
+    if piece.narrow < 1.0:
+        return DayTrial(narrowed(days, piece.narrow), pair).run()
     if piece.points:
-        pair = next(pair for pair in PAIRS if pair.name == piece.pair)
         bid, _ = fixed_search(DayTrial(synthetic(days, SEARCH_SEED), pair), points=piece.points)
         return bid
     fixed = dict(piece.fixed)
@@ -128,7 +167,13 @@ def run_study(scale: Scale, work: Work) -> Study:
         for case in (scale.cases if scale.recorded and market_at_hand() else ())
         for seed in range(1, scale.seeds + 1)
     ]
-    todo = len(searches) + sum(seeds.values()) + len(priced)
+    narrow = [
+        Piece(case, PUBLISHED_PAIR, seed, narrow=part)
+        for part in NARROW
+        for case in scale.cases
+        for seed in range(1, scale.seeds + 1)
+    ]
+    todo = len(searches) + sum(seeds.values()) + len(priced) + len(narrow)
     words = f"{todo} pieces: {len(cases)} machines, {scale.seeds} days each"
     work.say(f"{words}, fixed bids from {scale.points}² of a grid")
     work.plan(todo)
@@ -146,6 +191,8 @@ def run_study(scale: Scale, work: Work) -> Study:
     for piece, by in zip(measured, work.each(carry_out, measured, workers=workers, first=first), strict=True):
         for name, outcome in by.items():
             study.found.setdefault(piece.case, {}).setdefault(name, []).append(outcome)
+    for piece, outcome in zip(narrow, work.each(carry_out, narrow, workers=workers, first=first), strict=True):
+        study.narrow.setdefault(piece.narrow, {}).setdefault(piece.case, []).append(outcome)
     for piece, by in zip(priced, work.each(carry_out, priced, workers=workers, first=first), strict=True):
         for name, outcome in by.items():
             study.market.setdefault(piece.case, {}).setdefault(name, []).append(outcome)
