@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +61,19 @@ class Claim:
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {**asdict(self), "holds": None if self.holds is None else bool(self.holds), "verdict": self.verdict}
+
+
+NOT_TESTED = "cause not tested"
+"""The reason of a statement that is not held, where nothing was tried."""
+
+
+def reasoned(claims: Iterable[Claim]) -> list[Claim]:
+    """Return statements; one that is not held and gives no reason says that none was tested.
+
+    >>> [claim.because for claim in reasoned([Claim("Fig. 1", "a", "it is a", "b", holds=False)])]
+    ['cause not tested']
+    """
+    return [c if c.because or c.holds else replace(c, because=NOT_TESTED) for c in claims]
 
 
 @dataclass(frozen=True)

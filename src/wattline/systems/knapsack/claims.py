@@ -23,7 +23,7 @@ from wattline.systems.knapsack.study import (
     Study,
     Year,
 )
-from wattline.systems.reproduction import Claim
+from wattline.systems.reproduction import Claim, reasoned
 
 LEARNED_DAY, LEARNED = 26, 0.94
 POINTS = {"fcfs": (42, 188), "wfp": (36, 177)}
@@ -110,7 +110,7 @@ def claims(study: Study) -> list[Claim]:
     for order in study.scale.orders:
         view = View(study, order)
         found += [*_learning(view), *_success(view), *_waits(view), *_use(view)]
-    return [*found, *_orders(study), *ours(study)]
+    return reasoned([*found, *_orders(study), *ours(study)])
 
 
 def _learning(view: View) -> Iterator[Claim]:

@@ -101,9 +101,6 @@ def _lighter(study: Study) -> Iterator[Claim]:
                 "deadlock starts and waits no longer",
                 f"{kept:.2%}, {found.wait_s / 3600:.2f} h against {paper.wait_s / 3600:.2f} h",
                 holds=bool(kept >= 0.99 and found.wait_s <= paper.wait_s),
-                because="the machine is so empty that both wait for wide jobs alone"
-                if found.wait_s > paper.wait_s
-                else "",
             )
 
 
@@ -142,5 +139,4 @@ def _recorded(study: Study) -> Iterator[Claim]:
             f"paper's {paper.wait_s / 3600:.1f} h, "
             f"naive {naive.wait_s / 3600:.1f} h, no cap {by[UNCAPPED].wait_s / 3600:.1f} h",
             holds=good,
-            because="" if good else "the log decides: how full the machine is and how wide its jobs are",
         )

@@ -166,9 +166,8 @@ def _others(study: Study) -> list[tuple[str, list[Piece]]]:
         for load in SWEEP:
             here = [p for p in study.found if (p.load, p.order) == (load, order)]
             found.append((f"{load:.0%} load, {order}, with its caps", here))
-    found.append(
-        (f"{FEWER_FULL:.1%} of full-machine jobs, with its caps", [p for p in study.found if p.full == FEWER_FULL])
-    )
+        few = [p for p in study.found if (p.full, p.order) == (FEWER_FULL, order)]
+        found.append((f"{FEWER_FULL:.1%} of full-machine jobs, {order}, with its caps", few))
     found.append((f"Runs {NOISE:.1%} apart, 3,000 kW, wfp", [p for p in study.found if p.noise == NOISE]))
     found += [
         (f"{name}: jobs as recorded, cap of 62.5 %", [p for p in study.found if p.machine == name])

@@ -10,8 +10,8 @@ from wattline.systems.followers import QOSG
 from wattline.systems.qosg.jobs import IDLE_W, NAMES, setting_of
 from wattline.systems.qosg.study import Study, saving, standby_share
 from wattline.systems.qosg.varied import settings, signals
-from wattline.systems.qosg.words import LIMITS, NOT_TESTED, at, breaks_qos, claim, minus, percent, shares, weights_of
-from wattline.systems.reproduction import Claim
+from wattline.systems.qosg.words import LIMITS, at, breaks_qos, claim, minus, percent, shares, weights_of
+from wattline.systems.reproduction import NOT_TESTED, Claim
 from wattline.systems.tuned import Tuned
 
 PUBLISHED_SAVINGS: dict[str, dict[str, float]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from wattline.systems.followers import QOSG
 from wattline.systems.qosg.jobs import setting_of
 from wattline.systems.qosg.study import Study, saving, standby_share
-from wattline.systems.qosg.words import LIMITS, NOT_TESTED, at, claim, minus, percent, saved, weights_of
-from wattline.systems.reproduction import Claim
+from wattline.systems.qosg.words import LIMITS, at, claim, minus, percent, saved, weights_of
+from wattline.systems.reproduction import NOT_TESTED, Claim
 
 LEVELS = ("tight", "default", "loose")
 UTILIZATIONS = {"25 %": "η = 25 %", "50 %": "default", "75 %": "η = 75 %"}

@@ -11,7 +11,6 @@ from wattline.systems.qosg.study import Study, saving
 from wattline.systems.reproduction import Claim
 from wattline.systems.tuned import Tuned
 
-NOT_TESTED = "cause not tested"
 LIMITS = "the thesis' QoS limits cannot be read, and ours decide which mean power is needed"
 
 
