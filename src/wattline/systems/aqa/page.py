@@ -17,10 +17,10 @@ from wattline.bidding.searches.choice import REACHES
 from wattline.report.page import Page, table
 from wattline.systems.aqa.claims import claims
 from wattline.systems.aqa.run import run_study
-from wattline.systems.aqa.spread import TAU_S, met
+from wattline.systems.aqa.spread import TAU_S, Found, met
 from wattline.systems.aqa.study import OURS, OWN, PUBLISHED, Scale, Study, ratio_of
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, WORKLOADS
-from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
+from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, Table, begin_page
 from wattline.systems.work import Work
 
 NAME = "aqa"
@@ -42,7 +42,66 @@ def reproduce(
     work.say("drawing hours and distributions, writing the page")
     remarks = [SMALLER] if quick else []
     path = _page(study, stated, remarks, out_dir / f"{NAME}-hours").write(out_dir / f"{NAME}.html")
-    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study))
+    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study), tables(study))
+
+
+def tables(study: Study) -> dict[str, Table]:
+    """Return what the documentation shows: fresh hours by reach, the paper's protocol, AQA's own search hour by hour,
+    the published bid of W4, and what lies around them.
+    """
+    found = {f"fresh-{reach}": Table(FRESH, _certificate_rows(study, reach)) for reach in REACHES}
+    found["in-sample"] = Table(IN_SAMPLE, _in_sample_rows(study))
+    found["spread"] = Table(SPREAD, _spread_rows(study))
+    found["spread-workloads"] = Table(("workload", "published", *study.spread), _workload_rows(study))
+    found["published-w4"] = Table(PUBLISHED_BID, _published_rows(study))
+    if study.around:
+        found["sensitivity"] = Table(SENSITIVITY, _sensitivity_rows(study))
+        found |= {"recorded": Table(RECORDED, _recorded_rows(study))} if "recorded" in study.around else {}
+    return found
+
+
+FRESH = (
+    "workload",
+    "policy",
+    "bid found by",
+    "P̄ [W]",
+    "R [W]",
+    "cost [$]",
+    "95 %",
+    "mean ε",
+    "ε > 0.3",
+    "worst kind",
+    "all kept",
+    "published [$]",
+)
+IN_SAMPLE = (
+    "workload",
+    "policy",
+    "bid found by",
+    "cost [$]",
+    "ε > 0.3",
+    "worst kind",
+    "meets all",
+    "others: cost",
+    "ε > 0.3",
+    "worst kind",
+)
+SPREAD = ("reading", "hours", "median", "range", "each hour")
+PUBLISHED_BID = ("reading", "mean ε", "ε > 0.3", "cost [$]", "sum of relative violations", "worst kind")
+SENSITIVITY = ("W4", "AQA", "Slackline")
+RECORDED = (
+    "W1",
+    "policy",
+    "P̄ [W]",
+    "R [W]",
+    "cost [$]",
+    "95 %",
+    "mean ε",
+    "ε > 0.3",
+    "worst kind",
+    "out of reach",
+    "kept on the record",
+)
 
 
 def numbers(study: Study) -> dict[str, Any]:
@@ -95,73 +154,75 @@ def _page(study: Study, stated: list[Claim], remarks: list[str], folder: Path) -
     ]
     page = begin_page(TITLE, stated, items, remarks)
     for reach in REACHES:
-        page.add(f"<h2>Fresh hours, {reach} reach</h2>", _certificates(study, reach))
+        rows = [(row[0], WORKLOADS[row[0]].about, *row[1:]) for row in _certificate_rows(study, reach)]
+        page.add(f"<h2>Fresh hours, {reach} reach</h2>", table((FRESH[0], "", *FRESH[1:]), rows, text=(1, 2, 3)))
     page.add("<h2>The paper's protocol</h2>", _in_sample(study))
     page.add("<h2>AQA's own search, hour by hour</h2>", *spread_tables(study))
     page.add("<h2>The published bid of W4, by every reading</h2>", _published(study))
     for heading, drawn in figures(study, folder):
         page.add(f"<h2>{heading}</h2>", *map(page.figure, drawn))
     if study.around:
-        page.add("<h2>When the world differs from what the bid was made for</h2>", _sensitivity(study))
+        differs = table(SENSITIVITY, _sensitivity_rows(study), text=(1, 2))
+        page.add("<h2>When the world differs from what the bid was made for</h2>", differs)
         page.add("<h2>Recorded signals</h2>", _recorded(study))
     page.add("<h2>How this was done</h2>", HOW)
     page.add(FOOTER)
     return page
 
 
-def _certificates(study: Study, reach: str) -> str:
-    rows = []
-    for workload, reaches in study.ours.items():
-        for policy, c in reaches[reach].items():
-            by = SEARCHES.get(c.choice.method, "our search")
-            rows.append((workload, WORKLOADS[workload].about, policy, by, *_row(c), "yes" if c.kept else "no"))
-    header = (
-        "",
-        "",
-        "policy",
-        "bid found by",
-        "P̄ [W]",
-        "R [W]",
-        "cost [$]",
-        "95 %",
-        "mean ε",
-        "ε > 0.3",
-        "worst kind",
-        "all kept",
-    )
-    return table(header, rows, text=(1, 2, 3))
+def _certificate_rows(study: Study, reach: str) -> list[tuple[str, ...]]:
+    return [
+        (
+            workload,
+            policy,
+            SEARCHES.get(c.choice.method, "our search"),
+            *_row(c),
+            "yes" if c.kept else "no",
+            f"{PUBLISHED[workload][0]:.2f}" if policy == "AQA" else "",
+        )
+        for workload, reaches in study.ours.items()
+        for policy, c in reaches[reach].items()
+    ]
 
 
 SEARCHES = {OWN: "its own gradient", OURS: "our search of its weights"}
 """Who found AQA's bid, in words."""
 
 
-def spread_tables(study: Study) -> list[str]:
-    """Return how many workloads meet all constraints on hours of their own, by reading; and each workload's share."""
-    rows = []
-    for name, by in study.spread.items():
-        counts = met(by)
-        rows.append((name, len(counts), f"{np.median(counts):g}", f"{min(counts)}…{max(counts)}", _listed(counts)))
-    header = ("reading", "hours", "median", "range", "each hour")
-    most = len(study.scale.workloads)
-    caption = f"Workloads of {most} that meet all constraints on the hour on which AQA's own search chose."
-    first = table(header, rows, text=(0, 4), caption=caption)
-    cells = [
-        (
-            w,
-            *(
-                f"{sum(x.meets for x in by[w])}/{len(by[w])}, ${np.median([x.cost for x in by[w]]):.2f}"
-                for by in study.spread.values()
-            ),
-        )
+def _spread_rows(study: Study) -> list[tuple[str, ...]]:
+    """Return how many workloads meet all constraints on hours of their own, by reading."""
+    counts = {name: met(by) for name, by in study.spread.items()}
+    return [
+        (name, str(len(of)), f"{np.median(of):g}", f"{min(of)}…{max(of)}", _listed(of)) for name, of in counts.items()
+    ]
+
+
+def _workload_rows(study: Study) -> list[tuple[str, ...]]:
+    """Return the hours that each workload meets, and the median cost of these, by reading."""
+    return [
+        (w, f"${PUBLISHED[w][0]:.2f}", *(_hours_met(by[w]) for by in study.spread.values()))
         for w in study.scale.workloads
     ]
-    told = "Hours that are met, and the median cost of what the search chose."
-    return [first, table(("", *study.spread), cells, caption=told)]
 
 
-def _published(study: Study) -> str:
-    rows = [
+def _hours_met(found: list[Found]) -> str:
+    costs = [one.cost for one in found if one.meets]
+    return f"{len(costs)}/{len(found)}" + (f", ${np.median(costs):.2f}" if costs else "")
+
+
+def spread_tables(study: Study) -> list[str]:
+    """Return both as HTML."""
+    most = len(study.scale.workloads)
+    caption = f"Workloads of {most} that meet all constraints on the hour on which AQA's own search chose."
+    told = "Hours that are met, and their median cost."
+    return [
+        table(SPREAD, _spread_rows(study), text=(0, 4), caption=caption),
+        table(("workload", "published", *study.spread), _workload_rows(study), caption=told),
+    ]
+
+
+def _published_rows(study: Study) -> list[tuple[str, ...]]:
+    return [
         (
             label,
             f"{o.error:.1%}",
@@ -172,9 +233,11 @@ def _published(study: Study) -> str:
         )
         for label, o in study.published_w4.items()
     ]
-    header = ("reading", "mean ε", "ε > 0.3", "cost [$]", "sum of relative violations", "worst kind")
+
+
+def _published(study: Study) -> str:
     caption = "P̄ = 8,434 W, R = 3,435 W, is.D.64 31.3 %, the other weights equal; hours that start empty."
-    return table(header, rows, text=(0,), caption=caption)
+    return table(PUBLISHED_BID, _published_rows(study), text=(0,), caption=caption)
 
 
 def _listed(counts: list[int]) -> str:
@@ -195,79 +258,53 @@ def _row(c: Certificate) -> tuple[str, ...]:
     )
 
 
+def _in_sample_rows(study: Study) -> list[tuple[str, ...]]:
+    return [
+        (
+            workload,
+            policy,
+            SEARCHES.get(sample.choice.method, sample.choice.method),
+            f"{sample.choice.outcome.cost:.3f}",
+            f"{sample.choice.outcome.exceed.share:.1%}",
+            f"{sample.choice.outcome.shares().max():.1%}",
+            "yes" if sample.meets else "no",
+            f"{sample.others.cost:.3f}",
+            f"{sample.others.exceed.share:.1%}",
+            f"{sample.others.shares().max():.1%}",
+        )
+        for workload, policies in study.in_sample.items()
+        for policy, sample in policies.items()
+    ]
+
+
 def _in_sample(study: Study) -> str:
-    rows = []
-    for workload, policies in study.in_sample.items():
-        for policy, sample in policies.items():
-            one, others = sample.choice.outcome, sample.others
-            rows.append(
-                (
-                    workload,
-                    policy,
-                    SEARCHES.get(sample.choice.method, sample.choice.method),
-                    f"{one.cost:.3f}",
-                    f"{one.exceed.share:.1%}",
-                    f"{one.shares().max():.1%}",
-                    "yes" if sample.meets else "no",
-                    f"{others.cost:.3f}",
-                    f"{others.exceed.share:.1%}",
-                    f"{others.shares().max():.1%}",
-                )
-            )
-    header = (
-        "",
-        "policy",
-        "bid found by",
-        "cost [$]",
-        "ε > 0.3",
-        "worst kind",
-        "meets all",
-        "others: cost",
-        "ε > 0.3",
-        "worst kind",
-    )
-    return table(header, rows, text=(1, 2), caption="Tuned and tested on one hour that starts empty; then on others.")
+    caption = "Tuned and tested on one hour that starts empty; then on others."
+    return table(IN_SAMPLE, _in_sample_rows(study), text=(1, 2), caption=caption)
 
 
-def _sensitivity(study: Study) -> str:
-    rows = [
+def _sensitivity_rows(study: Study) -> list[tuple[str, ...]]:
+    return [
         (
             label,
             *(f"${o.cost:.3f}, ε > 0.3 {o.exceed.share:.1%}, worst kind {o.shares().max():.1%}" for o in by.values()),
         )
         for label, by in study.around["sensitivity"].items()
     ]
-    return table(("W4", "AQA", "Slackline"), rows, text=(1, 2))
+
+
+def _recorded_rows(study: Study) -> list[tuple[str, ...]]:
+    return [
+        (signal, policy, *_row(c), f"{c.reach.outside_share:.0%}", "yes" if c.kept else "no")
+        for signal, by in study.around["recorded"].items()
+        for policy, c in by.items()
+    ]
 
 
 def _recorded(study: Study) -> str:
     if "recorded" not in study.around:
         return "<p>No recorded signals at hand: set WATTLINE_DATA to a folder with regulation/pjm_reg….csv.gz.</p>"
-    rows = [
-        (signal, policy, *_row(c), f"{c.reach.outside_share:.0%}", "yes" if c.kept else "no")
-        for signal, by in study.around["recorded"].items()
-        for policy, c in by.items()
-    ]
-    header = (
-        "W1",
-        "policy",
-        "P̄ [W]",
-        "R [W]",
-        "cost [$]",
-        "95 %",
-        "mean ε",
-        "ε > 0.3",
-        "worst kind",
-        "out of reach",
-        "kept on the record",
-    )
-    return table(
-        header,
-        rows,
-        text=(1, 8),
-        caption="Bids made for and tested on hours of the same record, from random places in it: other days are "
-        "unknown.",
-    )
+    caption = "Bids made for and tested on hours of the same record, from random places in it: other days are unknown."
+    return table(RECORDED, _recorded_rows(study), text=(1, 8), caption=caption)
 
 
 HOW = """<ul class="counted">

@@ -59,6 +59,8 @@ class Found:
     last_w: float
     """Mean power of the last step."""
     steps: int
+    weights: tuple[float, ...]
+    """By kind, as the workload has them."""
 
 
 def spread(workload: str, reading: Reading, hours: int) -> list[Found]:
@@ -73,7 +75,9 @@ def spread(workload: str, reading: Reading, hours: int) -> list[Found]:
         last_w = choice.history[-1]["mean_w"]
         steps = len(choice.history)
         bid, cost = choice.bid, choice.outcome.cost
-        found.append(Found(choice.outcome.excess() == 0.0, cost, bid.mean_w, bid.reserve_w, last_w, steps))
+        weights = () if choice.weights is None else tuple(float(weight) for weight in choice.weights)
+        met = choice.outcome.excess() == 0.0
+        found.append(Found(met, cost, bid.mean_w, bid.reserve_w, last_w, steps, weights))
     return found
 
 
