@@ -72,6 +72,15 @@ def test_tables_for_the_documentation(found: Reproduction) -> None:
     assert [row[0] for row in standing.rows][:2] == ["seven baselines", "Simple"]
     assert all(len(row) == len(standing.header) for row in standing.rows)
     assert found.tables["ours-4-small-first"].header[0] == "Least-Contention against"
+    alone, mixed = found.tables["alone-64"], found.tables["mixed"]
+    assert alone.header == ("64-node jobs", "all-to-all", "halo3d")
+    assert [row[0] for row in alone.rows][:3] == [LEVEL_SPREAD, "Slurm", "RDG"]
+    assert [row[0] for row in mixed.rows][:3] == ["Simple", "Slurm", "RDG"]
+    times = found.numbers[str(Setting("64", pattern="halo3d"))]["time_us"]
+    assert float(alone.rows[0][2].split()[0]) == pytest.approx(
+        times[LEVEL_SPREAD]["large"][0] / times["Simple"]["large"][0], abs=0.006
+    )
+    assert all(len(row) == len(table.header) for table in (alone, mixed) for row in table.rows)
     told = [(claim.where, claim.statement) for claim in found.claims]
     assert len(told) == len(set(told))
     assert all(claim.holds or len(claim.because) > 10 for claim in found.claims)

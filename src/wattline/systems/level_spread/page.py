@@ -31,8 +31,9 @@ from wattline.systems.level_spread.cases import (
 from wattline.systems.level_spread.claims import claims
 from wattline.systems.level_spread.figures import figures
 from wattline.systems.level_spread.points import Estimate, standing
+from wattline.systems.level_spread.shown import fixed_tables
 from wattline.systems.level_spread.study import Found, Study, place, run_study
-from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, Table, begin_page
+from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, Table, begin_page, reasoned
 from wattline.systems.work import Work
 
 NAME = "level-spread"
@@ -56,13 +57,15 @@ def reproduce(
 
 def present(study: Study, out_dir: Path, remarks: list[str]) -> Reproduction:
     """State claims, write the page."""
-    stated = list(claims(study))
+    stated = reasoned(claims(study))
     path = _page(study, stated, remarks).write(out_dir / f"{NAME}.html")
     return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study), tables(study))
 
 
 def tables(study: Study) -> dict[str, Table]:
-    """Return what the documentation shows: how Level-Spread, and our own policy, stand by crossbar speed and order."""
+    """Return what the documentation shows: how Level-Spread, and our own policy, stand by crossbar speed and order, and
+    times of fixed jobs.
+    """
     found: dict[str, Table] = {}
     for crossbar in study.scale.crossbars:
         for large_first, order in ((False, "small-first"), (True, "large-first")):
@@ -71,7 +74,7 @@ def tables(study: Study) -> dict[str, Table]:
                 case = f"{crossbar:g}-{order}"
                 found[f"standing-{case}"] = Table(HEADER, standings(study, setting))
                 found[f"ours-{case}"] = Table(OURS, beyond(study, setting))
-    return found
+    return found | fixed_tables(study)
 
 
 def numbers(study: Study) -> dict[str, Any]:
