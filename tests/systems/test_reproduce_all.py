@@ -60,6 +60,14 @@ def test_all_systems_are_told_on_one_page(tmp_path: Path, monkeypatch: pytest.Mo
     assert max(len(line.rstrip()) for line in console.export_text().splitlines()) <= 80
 
 
+def test_what_is_no_number_is_null(tmp_path: Path) -> None:
+    """JSON has no NaN: a rate over no days, say, is null in the data of a reproduction."""
+    numbers = {"a": [1.0, float("nan")], "b": {"c": (float("inf"), 2)}, "d": None, "e": "nan"}
+    found = Reproduction("one", "One", tmp_path / "one.html", CLAIMS, numbers=numbers)
+    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))["numbers"]
+    assert told == {"a": [1.0, None], "b": {"c": [None, 2]}, "d": None, "e": "nan"}
+
+
 def test_a_statement_is_counted_by_its_verdict() -> None:
     """What cannot be tested is neither held nor not."""
     assert count(CLAIMS) == "1 of 3 statements held, 1 not, 1 cannot be tested here"

@@ -9,8 +9,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from wattline.report.page import Page, table
 from wattline.report.show import MISSING
 from wattline.systems.knapsack.claims import claims
@@ -100,17 +98,7 @@ def _plain(year: Year) -> dict[str, Any]:
             "longest_excess_s": c.apart.longest_s,
             "worst_excess_w": c.apart.worst_w,
         }
-    known: dict[str, Any] = _finite(plain)
-    return known
-
-
-def _finite(value: Any) -> Any:
-    """Return the same with null for what is no number, as JSON has it."""
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+    return plain
 
 
 def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
