@@ -21,7 +21,7 @@ from wattline.journal.kept import KEPT, Kept
 from wattline.model.jobs import JobTable
 from wattline.systems import reproduce
 from wattline.systems.recursion import data, model, study
-from wattline.systems.reproduction import Reproduction
+from wattline.systems.reproduction import SMALLER, Reproduction
 from wattline.systems.work import Work
 
 
@@ -62,7 +62,7 @@ def test_what_does_not_hold_is_said_with_the_reason(reproduced: Reproduction) ->
         claim = found(reproduced, short)
         assert not claim.holds
         assert len(claim.because) > 30
-    assert reproduced.remarks == []
+    assert reproduced.remarks == [SMALLER]  # a page of the documentation is not made of it
 
 
 def test_the_document_shows_what_comes_out(reproduced: Reproduction) -> None:
@@ -109,7 +109,8 @@ def test_without_the_log_it_says_loudly_that_it_generates(monkeypatch: pytest.Mo
     monkeypatch.delenv("WATTLINE_DATA", raising=False)
     said: list[str] = []
     result = reproduce("recursion", tmp_path, Work(said.append), quick=True)
-    (remark,) = result.remarks
+    smaller, remark = result.remarks
+    assert smaller == SMALLER
     assert remark.startswith("NOT THE PAPER'S DATA")
     assert "hpcwld" in remark
     assert remark not in said  # once is enough

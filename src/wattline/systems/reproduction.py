@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from wattline.report.page import Page
 
-SMALLER = "A smaller version: few cases, few hours; intervals are wide."
+SMALLER = "A smaller version: few cases and hours, wide intervals; it judges less."
 FOOTER = "<footer>Made by Wattline; this file asks nothing of the network.</footer>"
 HELD, NOT_HELD, UNTESTABLE = "held", "not held", "untestable"
 """The verdicts on a statement."""

@@ -24,7 +24,7 @@ from wattline.systems.recursion.model import (
     measures,
     run,
 )
-from wattline.systems.reproduction import FOOTER, Reproduction, Table, begin_page
+from wattline.systems.reproduction import FOOTER, SMALLER, Reproduction, Table, begin_page
 from wattline.systems.work import Work
 
 NAME = "recursion"
@@ -45,7 +45,7 @@ def reproduce(
 ) -> Reproduction:
     """Run the paper's experiments and those it left open; write one page and the journal of the first figure's run."""
     customers, with_gaps = load_customers(data), load_customers(data, keep_gaps=True)
-    remarks = _remarks(customers)
+    remarks = ([SMALLER] if quick else []) + _remarks(customers)
     found = _study(customers, with_gaps, QUICK_SEEDS if quick else SEEDS, work)
     from wattline.systems.recursion.claims import claims
 
