@@ -339,3 +339,37 @@ def test_a_place_that_is_not_there_is_said(study: wl.Study) -> None:
 
     with pytest.raises(wl.InputError, match="objects are known in this process alone, not on processes"):
         study.vary({"policy.order": ["fcfs", mine]}).run(on="processes")
+
+
+def test_off_takes_tables_and_keys_out_of_lists(tmp_path: Path) -> None:
+    """A position in a list of tables is a key as any other; one that is not there, or that would move, is refused."""
+    path = tmp_path / "lists.toml"
+    path.write_text(
+        '[trace]\ngenerator = "lublin"\njobs = 60\nload = 0.9\n[policy]\nselect = "easy"\n'
+        "[cluster]\nnodes = 16\nidle = 90\nmax = 300\n"
+        '[[resource]]\nname = "a"\ntotal = 1\namount = 1\n[[resource]]\nname = "b"\ntotal = 9\namount = 1\n'
+    )
+    study = wl.load(path)
+    found = study.vary({"resource.0": ["off"]}).run()
+    plain = study.at({"resource": "off"}).simulate()
+    whole = study.simulate()
+    assert found["wait_s.mean"].to_list() == [study.at({"resource.0": "off"}).simulate().summary.wait.mean]
+    assert found["wait_s.mean"][0] < whole.summary.wait.mean
+    assert plain.summary.wait.mean <= found["wait_s.mean"][0]
+    for key, told in (("resource.5", "not a position"), ("resource.0.total", "total")):
+        with pytest.raises(wl.WattlineError, match=told):
+            study.at({key: "off"})
+    with pytest.raises(wl.WattlineError, match="would move"):
+        study.at({"resource.0": "off", "resource.1.total": 3})
+
+
+def test_keys_that_move_together_are_not_ranked(study: wl.Study) -> None:
+    """Nobody can tell which of them changes a metric most."""
+    from wattline.report.count.response import respond
+    from wattline.report.pages.sweep import sentence
+
+    keys = {"policy.select": ["easy", "in-order"], "policy.order": ["fcfs", "shortest"]}
+    apart = study.vary(keys).run()
+    tied = study.vary(keys, zipped=[list(keys)]).run()
+    assert "changes it most" in sentence(respond(apart, list(keys)))
+    assert "changes it most" not in sentence(respond(tied, list(keys)))

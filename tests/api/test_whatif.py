@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -402,3 +403,24 @@ def test_a_question_that_makes_no_sense_is_refused_in_a_line(asked: dict[str, An
     with pytest.raises(wl.WattlineError, match=told) as caught:
         wl.whatif(joined(stream(40)), MACHINE, **asked)
     assert "\n" not in str(caught.value)
+
+
+def test_drawn_jobs_are_asked_about_as_a_log_is() -> None:
+    """Growth shrinks the gaps of jobs that were drawn to a load, too; a scenario cannot hold jobs in memory."""
+    machine = wl.Machine(nodes=16, idle="90 W", max="350 W")
+    drawn = wl.draw_trace("lublin", nodes=16, jobs=150, load=0.85, seed=8)
+    asked, plain = (wl.whatif(jobs, machine, growth=4) for jobs in (drawn, wl.from_frame(drawn.jobs)))
+    assert asked.answers[0].after.jobs["wait_s"].to_list() == plain.answers[0].after.jobs["wait_s"].to_list()
+    assert asked.answers[0].after.summary.wait.mean > 1.5 * asked.answers[0].before.summary.wait.mean
+    with pytest.raises(wl.WattlineError, match="in memory"):
+        asked.scenario()
+
+
+def test_the_scenario_of_drawn_jobs_draws_them_again(tmp_path: Path) -> None:
+    """Whatever the size of the machine that they run on: they were drawn for another one."""
+    drawn = wl.draw_trace("lublin", nodes=16, jobs=80, load=0.85, seed=8)
+    run = wl.simulate(drawn, wl.Machine(nodes=32, idle=90, max=350))
+    run.write(tmp_path / "out")
+    text = json.loads((tmp_path / "out" / "manifest.json").read_text())["scenario"]
+    (tmp_path / "again.toml").write_text(text)
+    assert wl.load(tmp_path / "again.toml").simulate().jobs["end_s"].to_list() == run.jobs["end_s"].to_list()

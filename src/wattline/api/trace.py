@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
     from wattline.reading.notes import Note
     from wattline.reading.notes import Trace as Table
+
+FRAME = "(frame "
+"""How the file of jobs is called that are in memory; their hash follows."""
 
 LONGEST_NAME = 100
 """Characters of a run's name, as in scenarios."""
@@ -75,6 +79,15 @@ class Trace:
     def is_read(self) -> bool:
         """Whether the jobs are in memory."""
         return bool(self._read)
+
+    def as_log(self) -> Trace:
+        """Return the same jobs as a log has them: of those that were drawn it is forgotten how, so that their gaps can
+        be scaled.
+        """
+        if "generator" not in self.section:
+            return self
+        epoch_s = self._table().jobs.epoch_unix_s
+        return from_frame(self.jobs, name=self.name, epoch_unix_s=None if math.isnan(epoch_s) else epoch_s)
 
     def handed(self, nodes: int | None) -> tuple[Table, str]:
         """Return the jobs for a machine of so many nodes, and the hash of their file: how a scenario asks for them."""
@@ -243,7 +256,7 @@ def from_frame(
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise InputError(f"from_frame: {_blamed(plain, _text)} holds no plain values") from None
     told = {"columns": named_columns("from_frame", columns), "zone": zone, "cores_per_node": cores_per_node}
-    section = {"file": f"(frame {digest[:16]})", **{key: value for key, value in told.items() if value is not None}}
+    section = {"file": f"{FRAME}{digest[:16]})", **{key: value for key, value in told.items() if value is not None}}
     try:
         found = _jobs_of(plain, name, section, strict=strict, **epoch)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError):
@@ -391,8 +404,8 @@ def draw_trace(generator: str, *, nodes: int | None = None, seed: int = 1, **key
     data: dict[str, Any] = {"schema": 1, "name": generator, "trace": section}
     typed: dict[tuple[str | int, ...], str] = {("trace", key): f"{key}={value!r}" for key, value in section.items()}
     if nodes is not None:
-        data["cluster"] = {"nodes": nodes}
-        typed["cluster", "nodes"] = f"nodes={nodes!r}"
+        section["nodes"] = nodes  # whatever machine they run on later
+        typed["trace", "nodes"] = f"nodes={nodes!r}"
     table, _ = TraceCache().get(document(data, Source("draw_trace", overrides=typed, is_program=True)))
     return Trace(section, name=generator, table=table)
 

@@ -260,8 +260,9 @@ def content_sha256(document: Document) -> str:
     without: dict[str, Any] = {"output": True}
     if document.spec.late is None:
         without["late"] = True
-    if document.spec.trace.columns is None:
-        without["trace"] = {"columns"}
+    unsaid = {key for key in ("columns", "nodes") if getattr(document.spec.trace, key) is None}
+    if unsaid:
+        without["trace"] = unsaid
     content = document.spec.model_dump(mode="python", by_alias=True, exclude=without)
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

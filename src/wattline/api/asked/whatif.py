@@ -36,7 +36,7 @@ from wattline.api.listener import Listener
 from wattline.api.machine import Machine, Quantity
 from wattline.api.runs import Run
 from wattline.api.studies import Study
-from wattline.api.trace import Trace, from_frame, read_trace
+from wattline.api.trace import FRAME, Trace, from_frame, read_trace
 from wattline.errors import InputError
 from wattline.units import power_w, show_duration, show_energy, show_power
 
@@ -104,12 +104,20 @@ class WhatIf:
         runs = {AS_IT_IS: [self.base.summary]}
         return Comparison(runs | {a.label: [a.after.summary] for a in self.answers if a.after is not a.before})
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the jobs are in memory alone: no scenario can name their file."""
+        return str(self.study.data["trace"].get("file", "")).startswith(FRAME)
+
     def scenario(self) -> str:
         """Return the study as the text of a scenario: the log as it is, and a sweep over what was asked."""
         from wattline.scenario.key_units import as_written
         from wattline.scenario.read.toml_text import to_toml
 
         data = self.study.data
+        if self.in_memory:
+            told = "the jobs are in memory, and a scenario reads a file"
+            raise InputError(f'{told}: write them (trace.jobs.write_parquet("jobs.parquet")) and ask about that file')
         if "file" in data["trace"]:  # the study may lie anywhere
             data["trace"]["file"] = str(Path(data["trace"]["file"]).absolute())
         names = list(dict.fromkeys(key for answer in self.answers for key in answer.setting))
@@ -223,6 +231,7 @@ def answer(
     jobs = trace if isinstance(trace, Trace) else read_trace(trace)
     warnings: list[str] = []
     given = _sized(jobs, machine or Machine(), words, needs_watts=asked.needs_watts, warnings=warnings)
+    jobs = jobs.as_log()
     document = ask(jobs, given, policies={"select": select, "order": order}, seed=seed, words=words)
     study = Study(document)
     if asked.price is not None:  # what is compared is billed alike

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,8 +74,18 @@ def sentence(found: Response) -> str:
         f"{metric.title}: from {show(low[0], metric.unit)} ({_words(found, low[1])}) to {show(high[0], metric.unit)} "
         f"({_words(found, high[1])})"
     )
-    most = f"{told}; {ranked[0]} changes it most." if len(ranked) > 1 else f"{told}."
+    most = f"{told}; {ranked[0]} changes it most." if len(ranked) > 1 and not _are_tied(found, keys) else f"{told}."
     return f"{most}{_rejected(found)}"
+
+
+def _are_tied(found: Response, keys: Sequence[str]) -> bool:
+    """Tell whether two keys always changed together: what each of them does cannot be told then."""
+    names = list(found.keys)
+    columns = [[point.setting[names.index(name)] for point in found.points] for name in keys]
+    return any(
+        len(set(zip(one, other, strict=True))) == len(set(one)) == len(set(other))
+        for one, other in itertools.combinations(columns, 2)
+    )
 
 
 def _one(found: Response, point: Point) -> str:

@@ -38,7 +38,8 @@ def write_whatif(asked: Any, path: Path) -> Path:
     runs = (asked.base, *(answer.after for answer in asked.answers))
     add_overlays(page, {label: slim(run.loaded) for label, run in zip(names, runs, strict=False)})
     page.add("<h2>All numbers</h2>", numbers_beside(found))
-    page.add("<h2>The study</h2>", folded("The study as a scenario", f"<pre>{escape(asked.scenario())}</pre>"))
+    if not asked.in_memory:
+        page.add("<h2>The study</h2>", folded("The study as a scenario", f"<pre>{escape(asked.scenario())}</pre>"))
     return page.write(path)
 
 

@@ -296,25 +296,48 @@ def _parts(text: str) -> list[str]:
 
 
 def drop(data: dict[str, Any], dotted: str) -> None:
-    """Take a key out of plain data, if it is there."""
+    """Take a key out of plain data, if it is there; a number is a position in a list of tables."""
     *parents, last = dotted.split(".")
     table: Any = data
     for part in parents:
-        table = table.get(part) if isinstance(table, dict) else None
+        table = table.get(part) if isinstance(table, dict) else _at(table, part, dotted)
     if isinstance(table, dict):
         table.pop(last, None)
+    elif isinstance(table, list):
+        _at(table, last, dotted)
+        table.pop(int(last))
+
+
+def _at(table: Any, part: str, dotted: str) -> Any:
+    """Return what stands at a position of a list; nothing where there is no list."""
+    if not isinstance(table, list):
+        return None
+    if not (part.isdigit() and int(part) < len(table)):
+        raise InputError(f"{dotted}: {part!r} is not a position in a list of {len(table)} (they count from 0)")
+    return table[int(part)]
 
 
 def make_room(data: dict[str, Any], setting: Mapping[str, Any]) -> dict[str, Any]:
     """Take out of plain data what the keys of a setting replace; return the setting without keys that are off."""
     for key, value in setting.items():
         gone = [*REPLACES.get(key, ())]
-        if value == OFF:
+        if isinstance(value, str) and value == OFF:
+            _refuse_shift(key, setting)
             gone += [*GOES_WITH.get(key, ()), key]
         for other in gone:
             if other == key or other not in setting:
                 drop(data, other)
     return {key: value for key, value in setting.items() if not (isinstance(value, str) and value == OFF)}
+
+
+def _refuse_shift(key: str, setting: Mapping[str, Any]) -> None:
+    """Refuse to take a table out of a list while another key counts positions of that list."""
+    before, _, last = key.rpartition(".")
+    if not last.isdigit():
+        return
+    other = next((one for one in setting if one != key and one.startswith(f"{before}.")), None)
+    if other is not None:
+        raise InputError(f"{key}: off would move the table that {other} means; vary one of them alone")
 
 
 def _check(given: Any) -> Varied | None:

@@ -62,6 +62,7 @@ _FOR = {
     "duration": ("kinds", *LIKE, *YEARS),
     "full_machine": YEARS,
     "jobs": ("file", "poisson", "lublin", "bursty"),
+    "nodes": ("poisson", "lublin", "bursty", *LIKE, *YEARS),
     "load": ("file", "poisson", "lublin", "bursty", *LIKE, *YEARS),
 }
 """Keys of [trace] that only some sources of jobs know."""
@@ -153,6 +154,9 @@ class TraceSpec(Section):
     )
     full_machine: Finite | None = Field(
         None, ge=0, lt=1, description="share of jobs that take the whole machine (mira-like; default 0.001)"
+    )
+    nodes: Count | None = Field(
+        None, description="nodes of the machine that jobs are drawn for (default: those of the cluster)"
     )
     seed: Seed | None = Field(None, description="seed of the generator (default: the scenario's)")
     rate: Rate | None = Field(None, description="arrivals of all types together (poisson)")
@@ -309,6 +313,7 @@ def _generate(spec: TraceSpec, context: Context, nodes: int | None) -> Trace:
 
     seed = context.seed_of(spec.seed)
     kind = str(spec.generator)
+    nodes = nodes if spec.nodes is None else spec.nodes
     if nodes is None and (kind == "lublin" or (spec.load is not None and kind not in LIKE_DURATION_S)):
         raise context.error(("cluster",), f"key 'nodes' is missing: generator = \"{kind}\" needs the machine's size")
     given: dict[str, Any] = {"seed": seed, "jobs": spec.jobs, "load": spec.load, "nodes": nodes, "mix": spec.mix}
