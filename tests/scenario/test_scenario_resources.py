@@ -106,6 +106,30 @@ def test_policies_that_do_not_count_are_refused_at_their_key(tmp_path: Path) -> 
         study_of(tmp_path, '[[resource]]\nname = "a"\ntotal = 3\namount = 1\n', select="conservative")
 
 
+def test_the_page_tells_how_much_was_in_use(tmp_path: Path) -> None:
+    """A card a resource; a name is text, whatever it holds."""
+    study = study_of(tmp_path, '[[resource]]\nname = "<lic>"\ntotal = 5\nkinds = {cfd = 4, md = 1}\n')
+    study.write(study.simulate(), tmp_path / "out")
+    from wattline.report.pages.run import write_report
+
+    page = write_report(open_journal(tmp_path / "out"), tmp_path / "page.html").read_text()
+    assert "in use on average, 5 at most" in page
+    assert "&lt;lic&gt;" in page
+    assert "<lic>" not in page.split("<script")[0]
+
+
+def test_a_baseline_that_does_not_count_is_refused_at_its_key(tmp_path: Path) -> None:
+    """Before anything is run."""
+    path = tmp_path / "market.toml"
+    path.write_text(
+        'kinds = "W4"\n[trace]\ngenerator = "kinds"\n[cluster]\nnodes = 36\nidle = "140 W"\nmax = "450 W"\n'
+        '[policy]\nselect = "easy"\n[regulation]\nmean = "9 kW"\nreserve = "1 kW"\nbaseline = "conservative"\n'
+        '[[resource]]\nname = "a"\ntotal = 3\namount = 1\n'
+    )
+    with pytest.raises(WattlineError, match=r"market.toml:13: .*'conservative' does not count resources"):
+        wire(next(iter(variants(read_scenario(path)))))
+
+
 def test_tables_of_configurations_go_without(tmp_path: Path) -> None:
     """A job that chooses its nodes cannot say what it takes for each."""
     more = '[[configurations]]\nfile = "x.csv"\n'

@@ -229,6 +229,9 @@ def build_baseline(document: Document, study: Study, start_s: float) -> Study | 
     select = baseline_select(document)
     if select is None or study.market is None:
         return None
+    from wattline.wiring.subjects.resources import check_counted
+
+    document.context.located(("regulation", "baseline"), check_counted, select, study.options.resources)
     standby = [kind.name for kind in study.options.kinds if kind.standby]
     jobs = study.trace.jobs
     wanted = np.array([name not in standby for name in jobs.kinds] or [True], dtype=bool)[jobs.kind]

@@ -140,6 +140,10 @@ def _cards(summary: Summary) -> str:
             show(summary.utilization, "share"),
             f"{show(summary.utilization_submitting, 'share')} while submitting",
         ),
+        *(
+            card(row.name, f"{number(row.mean)} of {row.total:,}", f"in use on average, {row.peak:,} at most")
+            for row in summary.resources
+        ),
         *powered,
         card("makespan", show(summary.span.makespan_s, "s"), show(summary.throughput_per_h, "jobs/h")),
         card(
