@@ -15,12 +15,14 @@ from pathlib import Path
 from slurm_storm import Storm, some
 
 from live.staff import SENSORS, longest_over_s
+from wattline.control.facts import PAUSED, RESUMED
 from wattline.demo.slurm_cluster import SlurmCluster
 from wattline.live.controller.controller import BidStep
 from wattline.live.controller.journal import facts_log
 from wattline.live.machine.slurm.rest import RestCommands, Token
 from wattline.live.signals.base import Sample
 from wattline.live.signals.stale import Rules, Trusted
+from wattline.model import codes
 
 STATUS_S = 1.0
 """Agents tell how they are once a second."""
@@ -236,17 +238,15 @@ def the_disk_is_full(run: Storm, seconds: float) -> None:
 
 def the_controller_is_killed(run: Storm, seconds: float, *, log_is_lost: bool = False) -> None:
     """Caps stay until their lease ends, then they are safe and stopped jobs go on; the next one, from its log or from
-    Slurm alone, leads all of them within two periods, and starts nothing twice.
+    Slurm alone, leads all of them within two periods, starts nothing twice, and has no job that is over: also none that
+    Slurm has forgotten meanwhile.
     """
-    run.submit(2.0, 1)  # it ends while nobody leads
-    job = run.running_one(6.0)
+    job = run.running_one(9.0)
     (node,) = run.controller.mirror.seen[job].on
+    over = run.running_one(2.0)  # it ends while nobody leads
     stopped = run.stop_one(job) == job
-    killed, reign = time.monotonic(), run.controller
-    reign.bus.close()
-    if run.journal is not None:
-        run.journal.abandon()
-        run.journal = None
+    killed = time.monotonic()
+    abandon(run)
     while time.monotonic() - killed < seconds:
         modes = {agent.lease.mode for agent in run.staffed.values()}
         if time.monotonic() - killed > run.lease_s + STATUS_S + BUSY_S:
@@ -256,10 +256,45 @@ def the_controller_is_killed(run: Storm, seconds: float, *, log_is_lost: bool = 
     if log_is_lost and run.folder is not None:
         shutil.rmtree(run.folder)
         run.folder.mkdir()
+    if over in run.controller.ledger.row and run.slurm.shown(over, "State") == "COMPLETED":
+        run.forgotten.add(over)
     run.controller = run.start()
     began = time.monotonic()
     run.go(run.led, 2.0 * STATUS_S + 2.0 * BUSY_S)
     assert time.monotonic() - began <= 2.0 * STATUS_S + 2.0 * BUSY_S
+    assert not run.forgotten & run.controller.ledger.row.keys()
+
+
+def a_stop_outlives_the_controller(run: Storm) -> None:
+    """The next controller knows from the log that a job was to stand still, and by whose wish: it lets it stand, and
+    lets it go on when that is wanted.
+    """
+    job = run.running_one(60.0)
+    (node,) = run.controller.mirror.seen[job].on
+    run.controller.ledger.tell_of(PAUSED, job)
+    run.go(lambda: run.phase(job) == "paused" and node not in run.busy())
+    run.pass_s(0.5)
+    abandon(run)
+    told = len(run.told)
+    run.controller = run.start()
+    run.pass_s(2.0 * STATUS_S)
+    ledger = run.controller.ledger
+    assert (run.phase(job), run.controller.mirror.seen[job].ours) == ("paused", True)
+    assert int(ledger.state.status[ledger.row[job]]) == codes.PAUSED
+    assert [one for one in run.told[told:] if one.job == job and one.what != "stop"] == []
+    assert node not in run.busy()
+    ledger.tell_of(RESUMED, job)
+    run.go(lambda: run.phase(job) == "running" and node in run.busy(), 10.0)
+    run.slurm.command("scancel", job)
+    del run.jobs[job]
+
+
+def abandon(run: Storm) -> None:
+    """End the controller as a kill does: what it wrote is there, and nothing more."""
+    run.controller.bus.close()
+    if run.journal is not None:
+        run.journal.abandon()
+        run.journal = None
 
 
 def the_token_expires(run: Storm, served: SlurmCluster, folder: Path) -> None:

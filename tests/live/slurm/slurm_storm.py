@@ -74,6 +74,8 @@ class Storm(SlurmRun):
     """Targets, and when."""
     set_s: float = 0.0
     """By how much the wall's clock is set."""
+    forgotten: set[str] = field(default_factory=set)
+    """Jobs that are over, and that Slurm shows no more (its MinJobAge has passed)."""
     _old: set[str] = field(default_factory=set)
     """Jobs that Slurm knew when it was: they keep their times."""
 
@@ -86,7 +88,7 @@ class Storm(SlurmRun):
         made.term = lambda term=known + 1: term  # type: ignore[misc]
         made.on_tick = self._tick
         commands = made.manager.commands  # type: ignore[attr-defined]
-        commands.jobs = lambda ask=commands.jobs: [self._as_set(row) for row in ask()]
+        commands.jobs = lambda ask=commands.jobs: [self._as_set(row) for row in ask() if row.id not in self.forgotten]
         if self.folder is None:
             return made
         if self.journal is not None:

@@ -48,8 +48,8 @@ def test_others_act_while_a_controller_leads(cluster: SlurmCluster, tmp_path: Pa
 
 def test_wires_sensors_caps_signal_clock_disk_and_controller_fail(cluster: SlurmCluster, tmp_path: Path) -> None:
     """Nodes do not obey their caps, sensors fail, the signal goes wrong, wires are cut, agents are killed, the clock is
-    set, the disk is full, the controller is killed and starts from its log: each within its bound, the same holds, and
-    the log is replayed identically.
+    set, the disk is full, the controller is killed and starts from its log (which knows who ended and who stands
+    still): each within its bound, the same holds, and the log is replayed identically.
     """
     names = cluster.names
     with storm(cluster, cap="match-target", lease_s=3.0, silent_s=2.0, folder=tmp_path / "journal") as run:
@@ -63,8 +63,9 @@ def test_wires_sensors_caps_signal_clock_disk_and_controller_fail(cluster: Slurm
         site.agents_are_killed(run, names[:2], 0.0)
         site.the_clock_is_set(run, 3600.0)
         site.the_controller_is_killed(run, 5.5)
+        site.a_stop_outlives_the_controller(run)
         site.the_disk_is_full(run, 1.5)
         ends_well(run)
     found = replay(tmp_path / "journal", rebuild)
     assert found.identical, found.difference
-    assert found.starts == 2
+    assert found.starts == 3
