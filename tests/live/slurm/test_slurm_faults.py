@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import slurm_site_faults as site
+from slurm_process import led_slurm
 from slurm_run import MAX_W
 from slurm_storm import ends_well, some, storm
 
@@ -69,3 +70,31 @@ def test_wires_sensors_caps_signal_clock_disk_and_controller_fail(cluster: Slurm
     found = replay(tmp_path / "journal", rebuild)
     assert found.identical, found.difference
     assert found.starts == 3
+
+
+def test_a_controllers_process_is_killed_and_started_again(cluster: SlurmCluster, tmp_path: Path) -> None:
+    """A real controller, killed (-9) and started again from its log, and once more with its log gone: jobs that stood
+    still go on, caps are on the nodes of the jobs and nowhere else, what ended meanwhile is known, what waited under
+    its hold is started, each job once.
+    """
+    low_w = 2700.0  # two jobs more than idle, without caps
+    with led_slurm(tmp_path, cluster, 6000.0) as rig:
+        first = rig.submit(7)
+        rig.until(lambda: rig.count()["RUNNING"] == len(first), 20.0, "the jobs")
+        rig.push(low_w)
+        rig.let_end(*rig.submit(3))
+        rig.until(lambda: rig.capped() == rig.busy() and len(rig.busy()) == len(first), 10.0, "the caps")
+        for stopped, ends, lost in ((first[0], first[1], False), (first[2], first[3], True)):
+            rig.kill(log_is_lost=lost)
+            rig.stop(stopped)
+            rig.let_end(ends)
+            rig.until(lambda ends=ends: rig.states()[ends][0] == "COMPLETED", 10.0, "a job's end")
+            rig.lead_anew(stopped, low_w)
+            assert rig.count()["PENDING"] == 3 or lost  # the limit that was pushed is in the log's folder
+        rig.let_end(*first)
+        rig.push(6000.0)
+        rig.until(lambda: rig.count()["COMPLETED"] == len(rig.jobs), 30.0, "all jobs")
+        rig.until(lambda: not rig.capped(), 10.0, "no caps")
+    assert [job for job in rig.jobs if rig.noted(job) != ["begin", "end"]] == []
+    assert rig.released() == dict.fromkeys(rig.jobs, 1)
+    assert "the state is built anew" not in rig.log()

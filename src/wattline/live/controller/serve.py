@@ -197,8 +197,8 @@ class Site:
                 self._told("caps", "", self._caps())
                 self._tell_error(tick.now_s)
             self._publish(tick)
-            if self.kept is not None:
-                self._complain(self.kept.keep(tick.now_s))
+        if self.kept is not None:  # caps follow a limit between two full passes, too
+            self._complain(self.kept.keep(tick.now_s))
         self.journal.tick()
 
     def _complain(self, problem: str) -> None:
