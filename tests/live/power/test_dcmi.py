@@ -75,6 +75,21 @@ def test_a_server_is_never_switched_off_for_a_cap(tmp_path: Path) -> None:
     assert not _state(tmp_path)["active"]
 
 
+def test_an_action_that_others_set_between_two_looks_is_seen(tmp_path: Path) -> None:
+    """Somebody sets "power off" after the last look: it is logging again before the next limit is written, or put back;
+    where it stays, there is no limit.
+    """
+    hardware = _open(tmp_path, limit_w=500, active=True)
+    found = hardware.found()
+    for brings in (lambda: hardware.set_limit(200.0), lambda: hardware.restore(found)):
+        put(tmp_path / "bmc.json", action="power_off")
+        brings()
+        assert _state(tmp_path)["action"] == "sel_logging"
+    put(tmp_path / "bmc.json", action="power_off", faults=["stubborn"])
+    assert hardware.set_limit(200.0) == math.inf
+    assert not _state(tmp_path)["active"]
+
+
 @pytest.mark.parametrize(
     ("state", "word", "in_force_w"),
     [

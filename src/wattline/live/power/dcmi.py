@@ -198,8 +198,7 @@ class Dcmi:
 
     def _bring(self, wanted_w: float) -> float:
         try:
-            if not self._limit:
-                self._limit = self._ask("get_limit")
+            self._limit = self._ask("get_limit")  # others may have set what happens beyond a limit since
             if self._harmful:
                 self._note_action()
                 self._run("set_limit", "action", "sel_logging")
@@ -241,6 +240,9 @@ class Dcmi:
         wanted_w, active = limits.get("limit_w", math.nan), limits.get("active", 0.0) > 0.0
         try:
             self._limit = self._ask("get_limit")
+            if active and self._harmful:
+                self._note_action()
+                self._run("set_limit", "action", "sel_logging")
             if active and math.isfinite(wanted_w) and wanted_w != _value(self._limit, "power limit", "watts"):
                 self._run("set_limit", "limit", str(round(wanted_w)))
             if active != math.isfinite(self._told_w()):
