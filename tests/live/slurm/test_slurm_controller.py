@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
+import numpy as np
 from slurm_run import SlurmRun, leading
 
 from wattline.demo.slurm_cluster import SlurmCluster
 from wattline.live.machine.slurm.text import hosts
 from wattline.model import codes
+from wattline.model.configurations import Configurations, Moldable
 
 PERIOD_S = 0.5
 
@@ -54,3 +57,47 @@ def test_a_controller_leads_slurm(cluster: SlurmCluster) -> None:
     assert run.most_w <= 0.7 * 400.0 * 12 + 1.0
     assert foreign not in placed
     assert ("cont", long) in [(told.what, told.job) for told in run.told]
+
+
+def test_moldable_jobs_run_as_they_were_chosen_under_a_limit_that_changes(cluster: SlurmCluster) -> None:
+    """Each job runs on as many nodes as its configuration has, with its time limit, cores and cap, and its caps on its
+    own nodes; where a limit falls, nothing starts until the sum of the chosen powers is below it again.
+    """
+    n, c, p = (np.array(column) for column in zip(*[(n, 4, p) for n in (1, 2, 3) for p in (51.0, 80.0)], strict=True))
+    table = Configurations("solver", n, c, p, 150.0 / n * 80.0 / p, n * (160.0 + 1.9 * p))
+    watts = {(int(a), float(b)): float(w) for a, b, w in zip(n, p, table.power_w, strict=True)}
+    limits = {0.0: 0.6, 3.0: 0.45, 7.0: 0.9}
+    with leading(cluster, limit=0.6, select="rmap-adaptive", configurations=(Moldable(table),)) as run:
+        jobs = [run.submit(4.0, 1 + k % 3, "--comment=kind=solver", "-t", "1")[0] for k in range(12)]
+        forms: dict[str, tuple[int, float, float]] = {}
+        began, before = time.monotonic(), set[str]()
+
+        def look() -> bool:
+            nonlocal before
+            s, there = run.controller.ledger.state, set[str]()
+            for job, row in run.controller.ledger.row.items():
+                shape = int(s.shape[row])
+                if shape >= 0 and s.status[row] in (codes.STARTING, codes.RUNNING):
+                    there.add(job)
+                    forms[job] = (int(s.sh_nodes[shape]), float(s.sh_cap_w[shape]), float(s.request_s[row]))
+                    on = run.controller.mirror.nodes.held(s, row)
+                    own_w = watts[forms[job][:2]] / forms[job][0]
+                    if job in before and s.status[row] == codes.RUNNING:
+                        assert [run.cap_w[name] for name in on] == [own_w] * len(on)
+            drawn_w = sum(watts[forms[job][:2]] for job in there)
+            drawn_w += 100.0 * (cluster.nodes - sum(forms[job][0] for job in there))
+            assert drawn_w <= run.limit_w or there <= before
+            before = there
+            run.limit = next(part for at, part in reversed(limits.items()) if time.monotonic() - began >= at)
+            return run.over()
+
+        go(run, look, 90.0)
+        for job in jobs:
+            nodes, cap_w, limit_s = forms[job]
+            ((on, _),) = run.lines(job, "begin")
+            assert len(hosts(on)) == nodes
+            assert cluster.shown(job, "TimeLimit") == f"{math.ceil(limit_s / 60.0)}:00"
+            assert f"cores=4,cap={cap_w:.0f}" in cluster.command("scontrol", "show", "job", job).stdout
+        assert not any(run.account().values())
+        assert len({forms[job][:2] for job in jobs}) > 1
+        assert max(forms[job][2] for job in jobs) > 60.0
