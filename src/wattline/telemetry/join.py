@@ -42,10 +42,13 @@ class Ended:
 
 @dataclass(frozen=True)
 class Rows:
-    """Which job held how many nodes of which sensor, from when to when; ``offset_s`` it had run before."""
+    """Which job held how many nodes of which sensor, from ``first`` on, from when to when; ``offset_s`` it had run
+    before.
+    """
 
     code: Ints
     job: Ints
+    first: Ints
     nodes: Ints
     begin_s: Floats
     end_s: Floats
@@ -189,15 +192,15 @@ def rows_of(placed: Placed, at: Ints, coverage: Coverage | None) -> Rows:
     """
     p, c = placed, coverage
     if c is None:
-        return Rows(p.job[at], p.job[at], p.count[at], p.begin_s[at], p.end_s[at], p.offset_s[at])
+        return Rows(p.job[at], p.job[at], p.first[at], p.count[at], p.begin_s[at], p.end_s[at], p.offset_s[at])
     low = np.searchsorted(c.first + c.count, p.first[at], side="right")
     high = np.searchsorted(c.first, p.first[at] + p.count[at], side="left")
     many = np.maximum(high - low, 0)
     at = np.repeat(at, many)
     cell = np.repeat(low, many) + inside(many)
     last = np.minimum(p.first[at] + p.count[at], c.first[cell] + c.count[cell])
-    nodes = last - np.maximum(p.first[at], c.first[cell])
-    return Rows(c.code[cell], p.job[at], nodes, p.begin_s[at], p.end_s[at], p.offset_s[at])
+    first = np.maximum(p.first[at], c.first[cell])
+    return Rows(c.code[cell], p.job[at], first, last - first, p.begin_s[at], p.end_s[at], p.offset_s[at])
 
 
 def pieces_of(code: Ints, begin_s: Floats, rows: Rows) -> tuple[Ints, Ints]:

@@ -12,6 +12,7 @@ from wattline.arrays import Floats
 from wattline.errors import InputError, TraceError
 from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
+from wattline.telemetry.made.drawn import drawn_by
 from wattline.telemetry.made.inject import inject, parse_faults
 from wattline.telemetry.made.sample import Plan, draw_samples, write_samples
 from wattline.telemetry.nodes.work import Machine, load_work
@@ -42,7 +43,13 @@ def make_samples(
     energy_j = _by_job(jobs, table["job_id"].to_numpy(), table["energy_j"].fill_null(0.0).to_numpy())
     series = None if trace is None else _series(jobs, trace)
     samples = draw_samples(
-        work, energy_j, plan, float(opened.manifest["start_s"]), float(opened.manifest["end_s"]), series
+        work,
+        energy_j,
+        plan,
+        float(opened.manifest["start_s"]),
+        float(opened.manifest["end_s"]),
+        series,
+        drawn_by(opened, jobs),
     )
     counts: dict[str, int] = {}
     most_w = math.nan

@@ -4,7 +4,7 @@ said.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from wattline.telemetry.sources.columns import By
 if TYPE_CHECKING:
     import polars as pl
 
+    from wattline.telemetry.made.drawn import Drawn
     from wattline.telemetry.nodes.work import Work
 
 COLUMNS: dict[By, str] = {"node": "node", "rack": "rack", "job": "job_id"}
@@ -83,10 +84,21 @@ class Plan:
 
 
 def draw_samples(
-    work: Work, energy_j: Floats, plan: Plan, from_s: float, to_s: float, series: PowerSeries | None = None
+    work: Work,
+    energy_j: Floats,
+    plan: Plan,
+    from_s: float,
+    to_s: float,
+    series: PowerSeries | None = None,
+    drawn: Drawn | None = None,
 ) -> Samples:
-    """Return what sensors say from one time to another; a job's power is its series, or without one its mean."""
+    """Return what sensors say from one time to another; a job's power is its series, or without one its mean.
+
+    ``drawn``: stays, idle powers and nodes out of service (else those of the work, all nodes alike and in service).
+    """
     by = plan.by
+    if drawn is not None:
+        work = replace(work, placed=drawn.placed)
     placed, coverage = work.placed_for(by), work.coverage(by)
     rows = rows_of(placed, np.arange(placed.job.size), coverage)
     sensors = len(work.trace.jobs) if coverage is None else coverage.sizes.size
@@ -98,14 +110,28 @@ def draw_samples(
     watts = _power(rows.job[row], at_s, mean_w, series) * rows.nodes[row]
     power_w: Floats = np.bincount(piece, weights=watts, minlength=code.size).astype(np.float64)
     if coverage is not None:
-        held = np.bincount(piece, weights=rows.nodes[row], minlength=code.size)
-        power_w += work.idle_w * np.maximum(coverage.sizes[code] - held, 0.0)
+        idle_w = np.full(work.nodes, work.idle_w) if drawn is None else drawn.idle_w
+        power_w += _idle(code, time_s, rows, coverage, idle_w, None if drawn is None else drawn.out)
     if plan.noise:
         # whatever is drawn, a power stays a power: the noise is cut at five of its deviations
-        drawn = np.random.default_rng([plan.seed, 2]).standard_normal(code.size)
-        power_w = power_w * (1.0 + plan.noise * np.clip(drawn, -5.0, 5.0))
+        noise = np.random.default_rng([plan.seed, 2]).standard_normal(code.size)
+        power_w = power_w * (1.0 + plan.noise * np.clip(noise, -5.0, 5.0))
     order = np.lexsort((code, time_s))
     return Samples(by, code[order], time_s[order], power_w[order], sensors)
+
+
+def _idle(code: Ints, time_s: Floats, rows: Rows, coverage: Coverage, idle_w: Floats, out: Placed | None) -> Floats:
+    """Return what the nodes of each sensor draw that no job works on and that are in service."""
+    below = np.concatenate([[0.0], np.cumsum(idle_w)])
+    ends = np.minimum(np.stack([coverage.first, coverage.first + coverage.count]), idle_w.size)
+    whole = np.bincount(coverage.code, weights=below[ends[1]] - below[ends[0]], minlength=coverage.sizes.size)
+    found: Floats = whole[code].astype(np.float64)
+    for taken in (rows,) if out is None else (rows, rows_of(out, np.arange(out.job.size), coverage)):
+        row, piece = pieces_of(code, time_s, taken)
+        theirs = below[taken.first + taken.nodes] - below[taken.first]
+        found -= np.bincount(piece, weights=theirs[row], minlength=code.size)
+    found[found < 1e-9 * whole[code]] = 0.0  # sums of floats
+    return found
 
 
 def _times(

@@ -1,0 +1,128 @@
+"""What a journal says that nodes drew: every stay in which a job worked, also those whose work was lost, and the nodes
+out of service.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wattline.arrays import Floats, Ints
+from wattline.model.jobs import JobTable
+from wattline.telemetry.nodes.placed import Placed, place, with_rows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from wattline.journal.journal import Journal
+
+_CHANGE = {"node-down": 1, "drain": 1, "node-up": -1}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Stays in which jobs worked, what each idle node draws, and nodes that were out of service and held no job."""
+
+    placed: Placed
+    idle_w: Floats
+    out: Placed
+    """Ranges of nodes; ``job`` is of no meaning."""
+
+
+def drawn_by(journal: Journal, jobs: JobTable) -> Drawn:
+    """Return what a journal tells; nodes of a job that is paused on them idle, so that no stay is there."""
+    import polars as pl
+
+    end_s = float(journal.manifest["end_s"])
+    held = journal.read("placements").select(
+        "job_id",
+        pl.col("first_node").alias("first"),
+        "count",
+        pl.col("start_s").alias("begin_s"),
+        pl.col("end_s").fill_null(end_s),
+    )
+    held = with_rows(held, jobs, str(journal.folder))[0]
+    events = journal.read("events", "time_s", "event", "job_id", "nodes", "value").with_row_index("row")
+    stays = _stays(held.filter(pl.col("end_s") > pl.col("begin_s")), events)
+    placed = place(stays, jobs)[0]
+    idle_w = np.concatenate(
+        [np.full(int(c["count"]), float(c["idle_w"] or 0.0)) for c in journal.manifest["cluster"]["classes"]]
+    )
+    return Drawn(_began_anew(placed, stays), idle_w, _out(events, held, idle_w.size, end_s))
+
+
+def _stays(held: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """Return the ranges of nodes on which jobs worked, each with how often its job had lost its work before."""
+    import polars as pl
+
+    turns = events.filter(pl.col("event").is_in(["start", "preempt", "resume", "requeue"])).select(
+        "job_id",
+        "time_s",
+        (pl.col("event") == "preempt").alias("paused"),
+        (pl.col("event") == "requeue").cum_sum().over("job_id").alias("lost"),
+    )
+    found = held.sort("begin_s").join_asof(
+        turns.sort("time_s", maintain_order=True),
+        left_on="begin_s",
+        right_on="time_s",
+        by="job_id",
+        check_sortedness=False,
+    )
+    return found.filter(~pl.col("paused").fill_null(value=False)).with_columns(pl.col("lost").fill_null(0))
+
+
+def _began_anew(placed: Placed, stays: pl.DataFrame) -> Placed:
+    """Return stays whose offset is what was worked since the work was lost last: a power series begins anew, too."""
+    import polars as pl
+
+    lost = stays.select("job", "begin_s", "lost").unique(["job", "begin_s"])
+    mine = pl.DataFrame({"job": placed.job, "begin_s": placed.begin_s, "offset_s": placed.offset_s})
+    since = mine.join(lost, on=["job", "begin_s"], how="left", maintain_order="left").select(
+        pl.col("offset_s") - pl.col("offset_s").min().over("job", "lost")
+    )
+    return replace(placed, offset_s=since["offset_s"].to_numpy())
+
+
+def _out(events: pl.DataFrame, held: pl.DataFrame, nodes: int, end_s: float) -> Placed:
+    """Return ranges of nodes that were out of service; a node that drains is so once its job has left it."""
+    import polars as pl
+
+    depth, since_s = np.zeros(nodes, dtype=np.int64), np.zeros(nodes)
+    parts: list[tuple[Ints, Floats, float]] = []
+    changes = events.filter(pl.col("event").is_in(list(_CHANGE))).select("time_s", "event", "nodes", "value")
+    for time_s, event, count, first in changes.iter_rows():
+        these = np.arange(int(first), min(int(first) + int(count), nodes), dtype=np.int64)
+        before, after = depth[these], np.maximum(depth[these] + _CHANGE[event], 0)
+        depth[these] = after
+        since_s[these[(before == 0) & (after > 0)]] = time_s
+        back = these[(before > 0) & (after == 0)]
+        parts.append((back, since_s[back], time_s))
+    still = np.flatnonzero(depth).astype(np.int64)
+    parts.append((still, since_s[still], end_s))
+    node = np.concatenate([at for at, _, _ in parts])
+    begin_s = np.concatenate([since for _, since, _ in parts])
+    until_s = np.concatenate([np.full(at.size, end) for at, _, end in parts])
+    if "drain" in changes["event"]:
+        begin_s = _left(held, node, begin_s, until_s)
+    keep = until_s > begin_s
+    node, begin_s, until_s = node[keep], begin_s[keep], until_s[keep]
+    order = np.argsort(begin_s, kind="stable")
+    none = np.zeros(node.size, dtype=np.int64)
+    return Placed(
+        none, node[order], none + 1, begin_s[order], until_s[order], np.zeros(node.size), np.zeros(0), np.zeros(0)
+    )
+
+
+def _left(held: pl.DataFrame, node: Ints, begin_s: Floats, until_s: Floats) -> Floats:
+    """Return when each node that went out of service was left by the job on it."""
+    first, count = held["first"].to_numpy(), held["count"].to_numpy()
+    from_s, to_s = held["begin_s"].to_numpy(), held["end_s"].to_numpy()
+    found = begin_s.copy()
+    for begin, until in np.unique(np.stack([begin_s, until_s]), axis=1).T.tolist():
+        at = np.flatnonzero((begin_s == begin) & (until_s == until))
+        for row in np.flatnonzero((from_s < until) & (to_s > begin)).tolist():
+            mine = at[(node[at] >= first[row]) & (node[at] < first[row] + count[row])]
+            found[mine] = np.maximum(found[mine], to_s[row])
+    return found

@@ -1,0 +1,99 @@
+"""Samples of a journal are what it says was drawn: held against its placements and its timeline, second by second."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import wattline as wl
+from wattline.telemetry.made.make import make_samples
+from wattline.telemetry.made.sample import Plan
+
+OUTAGES = [
+    {"start": 50, "end": 60, "nodes": "0"},
+    {"start": 55, "end": 90, "nodes": "0-1"},
+    {"start": 120, "end": 400, "nodes": "3-4", "drain": True},
+]
+JOBS = {
+    "submit_s": [0, 0, 10, 20, 30],
+    "work_s": [100, 80, 160, 60, 200],
+    "nodes": [1, 1, 2, 1, 1],
+    "draw_w": [150.0, 210.0, 170.0, 260.0, 190.0],
+}
+
+
+def written(folder: Path, jobs: dict[str, list[Any]], **machine: Any) -> Any:
+    """Simulate jobs and write the journal."""
+    run = wl.simulate(wl.from_frame(jobs), wl.Machine(**machine), progress=False)
+    run.write(folder / "run", force=True)
+    return run
+
+
+def sampled(folder: Path, by: str = "node", per_rack: int | None = None) -> pl.DataFrame:
+    """Return what sensors say every second."""
+    make_samples(folder / "run", folder / "power.parquet", Plan(by=by, every_s=1.0), per_rack)  # type: ignore[arg-type]
+    return pl.read_parquet(folder / "power.parquet")
+
+
+def stays(run: Any) -> list[tuple[int, set[int], float, float]]:
+    """Return job, nodes, begin and end of every stay."""
+    found: dict[tuple[int, float, float], set[int]] = {}
+    for job, first, count, begin_s, end_s in run.placements.iter_rows():
+        found.setdefault((job, begin_s, end_s), set()).update(range(first, first + count))
+    return [(job, nodes, begin_s, end_s) for (job, begin_s, end_s), nodes in found.items()]
+
+
+def energy_j(samples: pl.DataFrame, nodes: set[int], begin_s: float, end_s: float) -> float:
+    """Return samples × period over nodes and a span."""
+    there = pl.col("node").is_in(list(nodes)) & (pl.col("time_s") >= begin_s) & (pl.col("time_s") < end_s)
+    return float(samples.filter(there)["power_w"].sum())
+
+
+def test_a_job_that_began_anew_draws_its_power_in_both_stays(tmp_path: Path) -> None:
+    """150 W before the outage, nothing in it, 150 W after it; by node and by job."""
+    one = {"submit_s": [0], "work_s": [100], "nodes": [1], "draw_w": [150.0]}
+    written(tmp_path, one, nodes=1, idle=100, max=300, outages=[{"start": 50, "end": 60, "nodes": "0"}])
+    by_node = sampled(tmp_path)
+    assert by_node["power_w"].to_list() == [150.0] * 50 + [0.0] * 10 + [150.0] * 100
+    by_job = sampled(tmp_path, "job")
+    assert by_job["power_w"].to_list() == [150.0] * 150
+    assert by_job["time_s"].to_list() == [*range(50), *range(60, 160)]
+
+
+@pytest.mark.parametrize("per_rack", [None, 2])
+def test_samples_add_up_to_the_timeline_and_to_every_stay(tmp_path: Path, per_rack: int | None) -> None:
+    """Outages that overlap, jobs that lose their work, nodes that drain: at every second all sensors together say what
+    the timeline says, and every stay has the energy of its job's power.
+    """
+    run = written(tmp_path, JOBS, nodes=6, idle=100, max=300, outages=OUTAGES)
+    assert run.jobs["restarts"].sum() > 0
+    samples = sampled(tmp_path, "node" if per_rack is None else "rack", per_rack)
+    total = dict(samples.group_by("time_s").agg(pl.col("power_w").sum()).iter_rows())
+    rows = run.timeline.select("time_s", "power_w").rows()
+    for second, power_w in sorted(total.items()):
+        now = [w for t, w in rows if t <= second][-1]
+        assert power_w == pytest.approx(now, abs=1e-6), second
+    if per_rack is None:
+        draw_w = dict(run.jobs.select("job_id", "draw_w").iter_rows())
+        for job, nodes, begin_s, end_s in stays(run):
+            expected = draw_w[job] * len(nodes) * (end_s - begin_s)
+            assert energy_j(samples, nodes, begin_s, end_s) == pytest.approx(expected)
+        busy_j = sum(energy_j(samples, nodes, begin_s, end_s) for _, nodes, begin_s, end_s in stays(run))
+        assert busy_j == pytest.approx(run.jobs["energy_j"].sum())
+
+
+def test_idle_nodes_draw_what_their_class_does(tmp_path: Path) -> None:
+    """Free nodes of two classes are not all alike."""
+    classes = [
+        {"name": "lean", "count": 2, "idle": 50, "max": 300},
+        {"name": "fat", "count": 2, "idle": 110, "max": 300},
+    ]
+    two = {"submit_s": [0, 0], "work_s": [100, 20], "nodes": [1, 1], "draw_w": [150.0, 150.0]}
+    run = written(tmp_path, two, classes=classes)
+    held = {int(first) for first in run.placements.filter(pl.col("end_s") > 50)["first_node"]}
+    told = dict(sampled(tmp_path).filter(pl.col("time_s") == 50).select("node", "power_w").iter_rows())
+    assert told == {node: 150.0 if node in held else (50.0 if node < 2 else 110.0) for node in range(4)}
+    assert sum(told.values()) == run.timeline.filter(pl.col("time_s") <= 50)["power_w"][-1]
