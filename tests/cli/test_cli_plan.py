@@ -73,6 +73,26 @@ def test_the_published_example_in_plain_words(wattline: Call) -> None:
     assert max(map(len, answer.out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("slope", ["5", "2.5", "-0.542", "-0.3"])
+def test_the_break_even_ratio_is_one_on_both_sides(wattline: Call, slope: str) -> None:
+    """Where more nodes slow the application it breaks even below a ratio, else from one on: the verdict on both sides
+    of the number that is named says so.
+    """
+    from wattline.market.break_even import speedup
+    from wattline.market.overprovisioning import Application, Line, Question
+
+    law = ("--slope", slope, "--intercept", "25.93", "--most-nodes", "47")
+    said = words(wattline("plan", *FLAGS, *law).out)
+    told = re.search(r"It breaks even [^.]*?: a cost ratio (of|below) ([0-9.]+)", said)
+    assert told is not None
+    assert told[1] == ("below" if float(slope) > 0 else "of")
+    assert ("up to" in told[0]) == (float(slope) > 0)
+    apps = [Application("a", Line(float(slope), 25.93, 47))]
+    for step, more in ((-0.01, False), (0.0101, True)):
+        wins = speedup(Question(7000.0, 380.0, 180.0, 0.27, float(told[2]) + step), apps) >= 1
+        assert wins == (more if told[1] == "of" else not more)
+
+
 def test_the_reading_of_faster_can_turn_the_verdict(wattline: Call) -> None:
     """SPhot loses by 2 % as published and wins by 5 % if 27 % faster means more speed; both are said."""
     sphot = ("--slope", "-1.114", "--intercept", "73.07", "--most-nodes", "48")

@@ -5,6 +5,7 @@ points.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -175,6 +176,44 @@ def test_winning_powers_are_those_of_the_sweep() -> None:
     wins = sweep(EXAMPLE, one("SPhot"), "power_w", grid) >= 1
     inside = np.array([any(a <= w < b for a, b in found) for w in grid])
     np.testing.assert_array_equal(inside, wins)
+
+
+PRICED = Prices(3300.0, 1700.0, Racks(16, 12_000.0), Life(4.0, 0.10, 1.3, 0.1))
+
+
+@pytest.mark.parametrize("power_w", [5000.0, 7000.0, 9000.0])
+@pytest.mark.parametrize("use", [1.0, 0.6])
+def test_winning_powers_are_told_to_the_watt(power_w: float, use: float) -> None:
+    """Electricity takes older nodes away between whole high-end ones: windows of a few watts are found, too."""
+    question = Question(power_w, 380.0, 180.0, 0.27, prices=replace(PRICED, older_use=use))
+    apps = [Application(name, replace(law, most_nodes=47)) for name, law in LINES.items()]
+    found = break_even(question, apps)
+    assert found.powers_exact
+    for watts in np.arange(380.25, 2 * power_w, 1.5):
+        wins = speedup(replace(question, power_w=float(watts)), apps) >= 1
+        assert wins == any(a <= watts < b for a, b in found.powers_w), watts
+
+
+def test_the_example_has_a_window_in_which_more_nodes_lose() -> None:
+    """From 8,350 to 8,359 W the money buys 32 older nodes against 21 high-end ones, one too few."""
+    question = Question(7000.0, 380.0, 180.0, 0.27, prices=PRICED)
+    apps = [Application(name, replace(law, most_nodes=47)) for name, law in LINES.items()]
+    (first, gap), (again, end) = break_even(question, apps).powers_w
+    assert (round(first), round(gap), round(again), round(end)) == (6460, 8349, 8360, 14_000)
+
+
+def test_all_numbers_of_nodes_that_break_even_are_told() -> None:
+    """Of a law that rises, falls, or both by its parts: the ranges hold exactly those numbers, also of very many."""
+    rising, mixed = Line(5.0, 25.93, 47), [Application("down", Line(-2.0, 40.0, 12)), Application("up", Line(0.9, 1.0))]
+    for question, apps in (
+        (EXAMPLE, [Application("up", rising)]),
+        (EXAMPLE, mixed),
+        (EXAMPLE, one("LU-MZ")),
+        (Question(4e5, 380.0, 180.0, 0.27, 1.7), [Application("up", Line(0.05, 30.0))]),
+    ):
+        ranges = break_even(question, apps).node_ranges
+        for n in range(1, question.node_limit + 1):
+            assert (speedup(question, apps, n) >= 1) == any(a <= n <= b for a, b in ranges), n
 
 
 def test_sensitivities_name_what_matters_most_first() -> None:

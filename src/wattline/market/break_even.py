@@ -12,7 +12,9 @@ import numpy as np
 
 from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.market.overprovisioning import Application, Question, solve
+from wattline.market.machine_cost import CENT, bill
+from wattline.market.overprovisioning import Application, Measured, Question, solve
+from wattline.model.configuration_points import whole_nodes
 
 Parameter = Literal["cost_ratio", "power_w", "faster", "node_max_w", "node_min_w", "older_price"]
 TITLES: dict[str, str] = {
@@ -40,7 +42,9 @@ class BreakEven:
     ``nodes`` is the least number of older nodes that breaks even, ``cost_ratio`` that number over n_wc, ``older_price``
     the highest price at which the money buys them; ``faster`` the greatest advantage of a high-end node that they make
     up for; ``powers_w`` the budgets at which more nodes win, up to ``unknown_w`` from which on a law has no answer
-    (None: up to twice the budget).
+    (None: up to twice the budget); ``powers_exact``: these are all of them (else a grid was looked at).
+    ``node_ranges`` are all numbers of older nodes that break even, first and last; where a law rises with nodes, or has
+    no answer, the last range ends before the power does.
     """
 
     nodes: int | None
@@ -49,6 +53,8 @@ class BreakEven:
     faster: float | None
     powers_w: tuple[tuple[float, float], ...]
     unknown_w: float | None = None
+    powers_exact: bool = True
+    node_ranges: tuple[tuple[int, int], ...] = ()
 
 
 def changed(question: Question, parameter: Parameter, value: float) -> Question:
@@ -92,36 +98,49 @@ def higher(question: Question, parameter: str, value: float) -> float:
 def break_even(question: Question, applications: Sequence[Application]) -> BreakEven:
     """Find all break-even points."""
     worst = question.worst_case_nodes
-    nodes = _least_nodes(question, applications)
-    powers, unknown = _powers(question, applications)
+    ranges = _node_ranges(question, applications)
+    nodes = ranges[0][0] if ranges else None
+    powers, unknown, exact = _powers(question, applications)
     return BreakEven(
         nodes,
         None if nodes is None else nodes / worst,
-        None if nodes is None else _price(question, nodes),
+        None if nodes is None else price_of(question, nodes),
         _advantage(question, applications),
         powers,
         unknown,
+        exact,
+        ranges,
     )
 
 
-def _least_nodes(question: Question, applications: Sequence[Application]) -> int | None:
-    """Return the least number of older nodes that breaks even: all are tried, of very many first some and then those
-    between two.
+def _node_ranges(question: Question, applications: Sequence[Application]) -> tuple[tuple[int, int], ...]:
+    """Return the numbers of older nodes that break even: all are tried, of very many first some and then those between
+    two that differ.
     """
     limit = question.node_limit
     tried = [int(n) for n in np.unique(np.round(np.geomspace(1, max(limit, 1), MOST_TRIED)))]
     tried = list(range(1, limit + 1)) if limit <= MOST_TRIED else tried
-    found = next((i for i, n in enumerate(tried) if speedup(question, applications, n) >= 1 - EVEN), None)
-    if found is None:
-        return None
-    low, high = tried[found - 1] if found else 0, tried[found]
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if speedup(question, applications, middle) >= 1 - EVEN else (middle, high)
-    return high
+
+    def wins(nodes: int) -> bool:
+        return speedup(question, applications, nodes) >= 1 - EVEN
+
+    turns: list[int] = []  # the first number of each stretch that differs from the one before
+    last, before = 0, False
+    for n in tried:
+        now = wins(n)
+        if now != before:
+            low, high = last, n
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if wins(middle) == now else (middle, high)
+            turns.append(high)
+        last, before = n, now
+    if before:
+        turns.append(limit + 1)
+    return tuple((first, end - 1) for first, end in zip(turns[::2], turns[1::2], strict=True))
 
 
-def _price(question: Question, nodes: int) -> float | None:
+def price_of(question: Question, nodes: int) -> float | None:
     """Return the price of an older node at which the money buys exactly so many.
 
     None without prices, or if racks and power cost it all.
@@ -148,29 +167,66 @@ def _advantage(question: Question, applications: Sequence[Application]) -> float
 
 def _powers(
     question: Question, applications: Sequence[Application]
-) -> tuple[tuple[tuple[float, float], ...], float | None]:
-    """Return the budgets up to twice the given one at which more nodes win, and the one above it from which nobody
-    knows.
+) -> tuple[tuple[tuple[float, float], ...], float | None, bool]:
+    """Return the budgets up to twice the given one at which more nodes win, the one above it from which nobody knows,
+    and whether these are all.
 
-    Between whole nodes nothing changes for lines; measured tables are looked at on a fine grid as well.
+    Nothing changes between two budgets at which a number of nodes or a measured configuration does, so that the middle
+    tells. On very large machines these are too many, and a grid is looked at.
     """
-    top = REACH * question.power_w
-    widths = [
-        w for w in (question.node_max_w, question.node_min_w) if top / w <= MOST_TRIED
-    ]  # else steps are too fine to matter
-    steps = [np.arange(1, top / w + 1) * w for w in widths]
-    edges = np.unique(np.concatenate([*steps, np.linspace(question.node_max_w, top, 400)]))
-    edges = edges[(edges >= question.node_max_w) & (edges <= top)]
-    ratios = sweep(question, applications, "power_w", edges)
+    edges, exact = _power_edges(question, applications)
+    middles = (edges[:-1] + edges[1:]) / 2
+    ratios = sweep(question, applications, "power_w", middles)
     found: list[tuple[float, float]] = []
     for i in np.flatnonzero(ratios >= 1 - EVEN):
-        end = float(edges[i + 1]) if i + 1 < edges.size else top
-        if found and found[-1][1] == edges[i]:
+        begin, end = float(edges[i]), float(edges[i + 1])
+        if found and found[-1][1] == begin:
             found[-1] = (found[-1][0], end)
         else:
-            found.append((float(edges[i]), end))
-    beyond = edges[np.isnan(ratios) & (edges > question.power_w)]
-    return tuple(found), float(beyond.min()) if beyond.size else None
+            found.append((begin, end))
+    beyond = edges[:-1][np.isnan(ratios) & (middles > question.power_w)]
+    return tuple(found), float(beyond.min()) if beyond.size else None, exact
+
+
+def _power_edges(question: Question, applications: Sequence[Application]) -> tuple[Floats, bool]:
+    """Return the budgets at which anything changes, from one high-end node to twice the budget; and whether all."""
+    top = REACH * question.power_w
+    widths = (question.node_max_w, question.node_min_w)
+    if top / min(widths) > MOST_TRIED:
+        steps = [np.arange(1, top / w + 1) * w for w in widths if top / w <= MOST_TRIED]
+        edges = np.unique(np.concatenate([*steps, np.linspace(question.node_max_w, top, 400)]))
+        return edges[(edges >= question.node_max_w) & (edges <= top)], False
+    parts = [np.arange(1, top / w + 1) * w for w in widths]
+    parts += [
+        application.law.table.power_w + application.law.base_w * application.law.table.nodes
+        for application in applications
+        if isinstance(application.law, Measured)
+    ]
+    parts += [_money_edges(question, top), np.array([top])]
+    edges = np.unique(np.concatenate(parts))
+    edges = edges[(edges >= question.node_max_w) & (edges <= top)]
+    apart = np.concatenate([[True], np.diff(edges) > 1e-9 * top])  # the same power, but for rounding
+    return edges[apart], True
+
+
+def _money_edges(question: Question, top: float) -> Floats:
+    """Return the budgets at which electricity takes the money of one more older node; between them other counts
+    change.
+    """
+    prices = question.prices
+    if prices is None or prices.older_use <= 0 or prices.life.energy_cost(1.0) <= 0:
+        return np.empty(0)
+    watt = prices.life.energy_cost(1.0) * prices.older_use
+    many = whole_nodes(top + question.node_max_w, question.node_min_w)
+    costs = np.array([bill(n, prices.older, prices.racks, prices.life, 0.0).total for n in range(1, many + 1)])
+    found = [np.empty(0)]
+    for high_end in range(1, whole_nodes(top, question.node_max_w) + 1):
+        low, end = high_end * question.node_max_w, (high_end + 1) * question.node_max_w
+        both = replace(question, power_w=low).bills(0)
+        assert both is not None  # noqa: S101  # prices are known here
+        power_w = (both[0].total + CENT - costs) / watt
+        found.append(power_w[(power_w >= low) & (power_w < end)])
+    return np.concatenate(found)
 
 
 def sensitivities(question: Question, applications: Sequence[Application]) -> dict[str, tuple[float, float]]:

@@ -7,13 +7,25 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from wattline.market.break_even import EVEN, STEP, TITLES, BreakEven, break_even, higher, sensitivities
+from wattline.market.break_even import (
+    EVEN,
+    STEP,
+    TITLES,
+    BreakEven,
+    break_even,
+    higher,
+    price_of,
+    sensitivities,
+    speedup,
+)
 from wattline.market.overprovisioning import Application, Line, Measured, Plan, solve
 from wattline.report.show import number, plural
 from wattline.units import show_power
 
 LARGE_W = 1e6
 """From here on powers are written with three digits."""
+MOST_SPANS = 6
+"""More spans than this are counted, not told one by one."""
 CLOSE = 0.03
 """Differences below this share are within what such a model can tell."""
 
@@ -110,15 +122,7 @@ def _reasons(found: Answered) -> list[str]:
 def _turns(found: Answered) -> list[str]:
     even, plan = found.even, found.plan
     said = []
-    if even.nodes is None:
-        said.append("No number of older nodes that the power keeps on breaks even.")
-    else:
-        price = f", a node at ${even.older_price:,.0f} or less" if even.older_price is not None else ""
-        said.append(
-            f"It breaks even from {plural(even.nodes, 'older node')} on: a cost ratio of {even.cost_ratio:.2f} or "
-            f"more{price} "
-            f"(here {plan.question.cost_ratio or plan.effective_ratio:.2f})."
-        )
+    said.append(_nodes(found))
     if even.faster is None or even.faster < 0.005:
         said.append("Even against high-end nodes that are no faster, more nodes do not win.")
     else:
@@ -166,9 +170,50 @@ def _powers(found: Answered) -> str:
     ends = f" From {watts(unknown)} on a law has no answer (a line is at zero)." if unknown is not None else ""
     if not spans:
         return f"At no power budget up to {watts(top)} do more nodes win.{ends}"
-    words = [f"from {watts(a)} on" if b >= top else f"{watts(a)} to {watts(b)}" for a, b in spans[-4:]]
-    few = "" if len(spans) <= 4 else f", and {len(spans) - 4} smaller spans (whole nodes make steps)"
-    return f"Power budgets at which more nodes win, up to {watts(top)}: {', '.join(words)}{few}.{ends}"
+    spans = tuple((a, b) for a, b in spans if a < top)
+    about = "" if found.even.powers_exact else ", looked at in steps"
+    words = [f"from {watts(a)} on" if b >= top else f"{watts(a)} to {watts(b)}" for a, b in spans]
+    if len(spans) > MOST_SPANS:
+        longest = max(range(len(spans)), key=lambda i: spans[i][1] - spans[i][0])
+        words = [
+            f"{len(spans)} spans from {watts(spans[0][0])} on (whole nodes make steps), the longest {words[longest]}"
+        ]
+    return f"Power budgets at which more nodes win, up to {watts(top)}{about}: {', '.join(words)}.{ends}"
+
+
+def _nodes(found: Answered) -> str:
+    """Say which numbers of older nodes break even, and with one range which cost ratios and prices buy them."""
+    even, plan = found.even, found.plan
+    worst, here = plan.worst_case_nodes, plan.question.cost_ratio or plan.effective_ratio
+    if not even.node_ranges:
+        return "No number of older nodes that the power keeps on breaks even."
+    if len(even.node_ranges) > 1:
+        words = [f"{a:,}" if a == b else f"{a:,} to {b:,}" for a, b in even.node_ranges]
+        if len(words) > MOST_SPANS:
+            words = [f"{len(words)} ranges between {even.node_ranges[0][0]:,} and {even.node_ranges[-1][1]:,}"]
+        return f"It breaks even with {', '.join(words)} older nodes only (here {plan.nodes:,})."
+    least, most = even.node_ranges[0]
+    ends = most < plan.node_limit
+    ratios, prices = [], []
+    if least > 1 or not ends:
+        ratios.append(f"of {math.ceil(100 * least / worst - 1e-9) / 100:.2f} or more")
+        if even.older_price is not None:
+            prices.append(f"at ${math.floor(even.older_price + 1e-9):,} or less")
+    if ends:
+        ratios.append(f"below {math.floor(100 * (most + 1) / worst + 1e-9) / 100:.2f}")
+        dearer = price_of(plan.question, most + 1)
+        if dearer is not None:
+            prices.append(f"above ${math.ceil(dearer - 1e-9):,}")
+    price = f", a node {' and '.join(prices)}" if prices else ""
+    if not ends:
+        nodes = f"from {plural(least, 'older node')} on"
+    else:
+        nodes = (
+            f"up to {plural(most, 'older node')} only" if least == 1 else f"with {least:,} to {most:,} older nodes only"
+        )
+    if ends and math.isnan(speedup(plan.question, found.applications, most + 1)):
+        nodes = f"with {least:,} to {most:,} older nodes (of more a law has no answer)"
+    return f"It breaks even {nodes}: a cost ratio {' and '.join(ratios)}{price} (here {here:.2f})."
 
 
 def _other(found: Answered) -> str:

@@ -125,6 +125,17 @@ def draw_sweep(
     return Drawn(figure, title, caption)
 
 
+def _even_ratio(found: Answered) -> tuple[str, str]:
+    """Return the cost ratio that breaks even, and which one it is: where more nodes slow the work, the end counts."""
+    ranges, worst = found.even.node_ranges, found.plan.worst_case_nodes
+    if not ranges:
+        return MISSING, "least cost ratio"
+    least, most = ranges[0][0], ranges[-1][1]
+    if least == 1 and most < found.plan.node_limit:
+        return f"r_c {(most + 1) / worst:.2f}", "cost ratio must be below"
+    return f"r_c {least / worst:.2f}", "least cost ratio"
+
+
 def _ratio(question: Question) -> float:
     return question.cost_ratio or question.affordable_nodes / question.worst_case_nodes
 
@@ -203,8 +214,7 @@ def plan_page(found: Answered, name: str, notes: Sequence[str]) -> Page:
         card("ratio of times", f"{plan.speedup:.2f}", "above 1: more nodes are faster", bad=plan.speedup < 1),
         card(
             "break even",
-            MISSING if found.even.cost_ratio is None else f"r_c {found.even.cost_ratio:.2f}",
-            "least cost ratio",
+            *_even_ratio(found),
         ),
         card(
             "break even",
