@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import wattline as wl
+from wattline.formats.jobs import read_trace
+from wattline.journal.journal import open_journal
+from wattline.telemetry.made.drawn import drawn_by
 from wattline.telemetry.made.make import make_samples
 from wattline.telemetry.made.sample import Plan
 
@@ -97,3 +101,49 @@ def test_idle_nodes_draw_what_their_class_does(tmp_path: Path) -> None:
     told = dict(sampled(tmp_path).filter(pl.col("time_s") == 50).select("node", "power_w").iter_rows())
     assert told == {node: 150.0 if node in held else (50.0 if node < 2 else 110.0) for node in range(4)}
     assert sum(told.values()) == run.timeline.filter(pl.col("time_s") <= 50)["power_w"][-1]
+
+
+class Other:
+    """A journal in which some stays drew more: its timeline has the watts on top."""
+
+    def __init__(self, journal: Any, more: list[tuple[float, float, float]]) -> None:
+        self.journal, self.more = journal, more
+        self.manifest, self.folder = journal.manifest, journal.folder
+
+    def read(self, name: str, *columns: str) -> pl.DataFrame:
+        """Return a table."""
+        found: pl.DataFrame = self.journal.read(name, *columns)
+        if name != "timeline":
+            return found
+        for begin_s, end_s, watts in self.more:
+            inside = (pl.col("time_s") >= begin_s) & (pl.col("time_s") < end_s)
+            found = found.with_columns(pl.when(inside).then(pl.col("power_w") + watts).otherwise(pl.col("power_w")))
+        return found
+
+
+def test_every_stay_has_the_power_that_the_timeline_tells(tmp_path: Path) -> None:
+    """A job drew more in its first stay than after it had lost its work: both powers are found, not their mean, also
+    of two such jobs at once; the others keep theirs.
+    """
+    run = written(tmp_path, JOBS, nodes=6, idle=100, max=300, outages=OUTAGES)
+    jobs = read_trace(tmp_path / "run").jobs
+    row_of = {int(number): row for row, number in enumerate(jobs.job_id)}
+    table = run.jobs.select("job_id", "energy_j", "draw_w", "restarts")
+    energy, draw_w = np.zeros(len(jobs)), np.zeros(len(jobs))
+    for number, joules, watts, _ in table.iter_rows():
+        energy[row_of[number]], draw_w[row_of[number]] = joules, watts
+    again = table.filter(pl.col("restarts") > 0)["job_id"].to_list()
+    assert len(again) == 2
+    more, expected = [], {}
+    for n, job in enumerate(again):
+        mine = sorted((begin_s, end_s, len(nodes)) for number, nodes, begin_s, end_s in stays(run) if number == job)
+        for k, (begin_s, end_s, nodes) in enumerate(mine):
+            extra = 20.0 + 10.0 * n if k == 0 else 0.0
+            more.append((begin_s, end_s, extra * nodes))
+            energy[row_of[job]] += extra * nodes * (end_s - begin_s)
+            expected[row_of[job], begin_s] = draw_w[row_of[job]] + extra
+    found = drawn_by(Other(open_journal(tmp_path / "run"), more), jobs, energy)  # type: ignore[arg-type]
+    assert found.stay_w == pytest.approx(expected)
+    noisy = Other(open_journal(tmp_path / "run"), [*more, (20.0, 25.0, 7.0)])
+    told = drawn_by(noisy, jobs, energy)  # type: ignore[arg-type]
+    assert len(told.stay_w) < len(expected), "what no power of a stay explains leaves the mean"

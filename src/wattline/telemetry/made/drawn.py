@@ -4,13 +4,14 @@ out of service.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wattline.arrays import Floats, Ints
 from wattline.model.jobs import JobTable
+from wattline.telemetry.made.stays import stay_powers
 from wattline.telemetry.nodes.placed import Placed, place, with_rows
 
 if TYPE_CHECKING:
@@ -29,9 +30,11 @@ class Drawn:
     idle_w: Floats
     out: Placed
     """Ranges of nodes; ``job`` is of no meaning."""
+    stay_w: dict[tuple[int, float], float] = field(default_factory=dict)
+    """Power per node by job and begin of a stay, where it is not the job's mean."""
 
 
-def drawn_by(journal: Journal, jobs: JobTable) -> Drawn:
+def drawn_by(journal: Journal, jobs: JobTable, energy_j: Floats) -> Drawn:
     """Return what a journal tells; nodes of a job that is paused on them idle, so that no stay is there."""
     import polars as pl
 
@@ -50,7 +53,37 @@ def drawn_by(journal: Journal, jobs: JobTable) -> Drawn:
     idle_w = np.concatenate(
         [np.full(int(c["count"]), float(c["idle_w"] or 0.0)) for c in journal.manifest["cluster"]["classes"]]
     )
-    return Drawn(_began_anew(placed, stays), idle_w, _out(events, held, idle_w.size, end_s))
+    out = _out(events, held, idle_w.size, end_s)
+    return Drawn(_began_anew(placed, stays), idle_w, out, _stay_w(journal, jobs, placed, out, idle_w, energy_j))
+
+
+def _stay_w(
+    journal: Journal, jobs: JobTable, placed: Placed, out: Placed, idle_w: Floats, energy_j: Floats
+) -> dict[tuple[int, float], float]:
+    """Return the powers of stays that the timeline tells apart from the means of their jobs."""
+    told = journal.read("timeline", "time_s", "power_w").drop_nulls()
+    spans = placed.as_spans(jobs.nodes)
+    if not told.height or np.unique(spans.job).size == spans.job.size:
+        return {}
+    time_s = np.append(told["time_s"].to_numpy(), float(journal.manifest["end_s"]))
+    if np.any(np.diff(time_s) < 0):
+        return {}
+    nodes = jobs.nodes[spans.job].astype(np.float64)
+    mean_w = energy_j[spans.job] / (nodes * placed.run_s[spans.job])
+    below = np.concatenate([[0.0], np.cumsum(idle_w)])
+    steps = np.zeros(time_s.size)
+    for ranges, watts in (
+        (placed, below[placed.first + placed.count] - below[placed.first]),
+        (out, below[out.first + out.count] - below[out.first]),
+        (spans, -mean_w * nodes),
+    ):
+        for when_s, sign in ((ranges.begin_s, -1.0), (ranges.end_s, 1.0)):
+            at = np.minimum(np.searchsorted(time_s, when_s), time_s.size - 1)
+            steps += np.bincount(at, weights=sign * watts, minlength=time_s.size)
+    rest_w = told["power_w"].to_numpy() - below[-1] - np.cumsum(steps)[:-1]
+    found = stay_powers(spans.job, nodes, spans.begin_s, spans.end_s, mean_w, time_s, rest_w)
+    other = np.flatnonzero(found != mean_w)
+    return {(int(spans.job[i]), float(spans.begin_s[i])): float(found[i]) for i in other}
 
 
 def _stays(held: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:

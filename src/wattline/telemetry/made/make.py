@@ -49,7 +49,7 @@ def make_samples(
         float(opened.manifest["start_s"]),
         float(opened.manifest["end_s"]),
         series,
-        drawn_by(opened, jobs),
+        drawn_by(opened, jobs, energy_j),
     )
     counts: dict[str, int] = {}
     most_w = math.nan

@@ -107,7 +107,11 @@ def draw_samples(
     nodes = work.trace.jobs.nodes
     mean_w = np.divide(energy_j, nodes * placed.run_s, out=np.zeros(nodes.size), where=placed.run_s > 0)
     at_s = time_s[piece] - rows.begin_s[row] + rows.offset_s[row]
-    watts = _power(rows.job[row], at_s, mean_w, series) * rows.nodes[row]
+    each_w = mean_w[rows.job]
+    if drawn is not None and drawn.stay_w:
+        for i in np.flatnonzero(np.isin(rows.job, [job for job, _ in drawn.stay_w])).tolist():
+            each_w[i] = drawn.stay_w.get((int(rows.job[i]), float(rows.begin_s[i])), each_w[i])
+    watts = _power(rows.job[row], at_s, each_w[row], series) * rows.nodes[row]
     power_w: Floats = np.bincount(piece, weights=watts, minlength=code.size).astype(np.float64)
     if coverage is not None:
         idle_w = np.full(work.nodes, work.idle_w) if drawn is None else drawn.idle_w
@@ -166,14 +170,14 @@ def _fits(samples: float) -> None:
 
 
 def _power(job: Ints, at_s: Floats, mean_w: Floats, series: PowerSeries | None) -> Floats:
-    """Return the power per node of jobs at times since they began."""
+    """Return the power per node of jobs at times since they began; ``mean_w`` where no series tells it."""
     if series is None:
-        return mean_w[job]
+        return mean_w
     many = np.diff(series.first)[job]
     step = np.minimum(np.floor(at_s / series.step_s * (1 + 1e-12)).astype(np.int64), many - 1)
     known = many > 0
     watts = series.watts[np.where(known, series.first[job] + step, 0)] if series.watts.size else np.zeros(job.size)
-    return np.where(known, watts, mean_w[job])
+    return np.where(known, watts, mean_w)
 
 
 def write_samples(frame: pl.DataFrame, target: Path) -> None:
