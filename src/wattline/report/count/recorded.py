@@ -58,7 +58,8 @@ def power_of(energy_j: Floats, start_s: Floats, end_s: Floats) -> JobPower:
     times = np.concatenate([end, begin])  # who ends at an instant makes room for who starts then
     change = np.concatenate([-watts, watts])
     drawn = np.cumsum(change[np.argsort(times, kind="stable")])
-    return JobPower(total_j, total_j / float(end.max() - begin.min()), float(drawn.max()))
+    mean_w = float(energy_j[ran].sum()) / float(end.max() - begin.min())  # jobs of no length draw at no time
+    return JobPower(total_j, mean_w, float(drawn.max()))
 
 
 def recorded_entry(jobs: JobTable, *, own_power: bool = True) -> dict[str, Any] | None:
@@ -89,6 +90,7 @@ def count_recorded(run: Run) -> RecordedPower | None:
     jobs = run.jobs.filter(run.jobs["draw_w"].is_not_null()) if told["jobs"] < run.jobs.height else run.jobs
     columns = (jobs[name].fill_null(NAN).to_numpy() for name in ("energy_j", "start_s", "end_s"))
     energy_j, start_s, end_s = (np.asarray(column, dtype=np.float64) for column in columns)
+    end_s = np.where(np.isfinite(start_s) & ~np.isfinite(end_s), run.end_s, end_s)  # they ran until it stopped
     known = {name: NAN if told.get(name) is None else float(told[name]) for name in ("energy_j", "mean_w", "peak_w")}
     return RecordedPower(
         int(told["jobs"]),
