@@ -75,7 +75,7 @@ class Together:
 
 MINUTES = {
     "aqa": 12.0,
-    "contest": 60.0,
+    "contest": 25.0,
     "knapsack": 10.0,
     "level-spread": 19.0,
     "nedd": 3.0,
