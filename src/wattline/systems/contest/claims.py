@@ -7,7 +7,7 @@ from typing import Any
 
 from wattline.bidding.searches.choice import PAPER, STRICT
 from wattline.systems.contest.worlds import CAPS, DAYS, GAUSSIAN, PAUSES, TWELVE, Case, setting_of
-from wattline.systems.followers import AQA
+from wattline.systems.followers import AQA, SLACKLINE
 from wattline.systems.npb import WORKLOADS
 from wattline.systems.reproduction import Claim
 
@@ -48,7 +48,7 @@ def _count(results: Results, world: str, reach: str, where: str) -> Claim:
         because = "not all fourteen workloads were compared: this is a smaller version"
     elif not holds:
         because = _bounded(by, others) if reach == STRICT else "on the others the same promise limits both reserves"
-    told = f"on {len(good)} of {len(by)}" + (f"; not on {_listed(others)}" if others else "")
+    told = f"on {len(good)} of {len(by)}" + (f"; not on {_listed(others)}" if others else "") + _loads(by)
     return Claim(
         f"{world}, {reach}",
         f"{reach} reach, {world}: a tenth cheaper on {WANTED[reach]} of 14",
@@ -58,6 +58,21 @@ def _count(results: Results, world: str, reach: str, where: str) -> Claim:
         holds=holds,
         because=because,
     )
+
+
+def _loads(by: Mapping[str, dict[str, Any]]) -> str:
+    """Say where the loads of both turned out alike on the hours that are judged, and where ours is larger."""
+    alike = [w for w, found in by.items() if found["equal"]["alike"]]
+    larger = [
+        w
+        for w, found in by.items()
+        if w not in alike and found["equal"][SLACKLINE.name]["load"] > found["equal"][AQA.name]["load"]
+    ]
+    rest = len(by) - len(alike)
+    if not rest:
+        return "; all rates are alike"
+    where = f"Slackline breaks promises more often on {', '.join(larger)}" if larger else "Slackline's is the lower one"
+    return f"; rates are alike on {len(alike)}, on the other {rest} {where}" + (", less often else" if larger else "")
 
 
 def idle_bill(workload: str) -> float:
@@ -158,7 +173,9 @@ def _twelve(results: Results) -> Claim:
         holds=holds,
         because=""
         if holds
-        else "both keep all promises there at costs that differ by little, or this is a smaller version",
+        else "this is a smaller version"
+        if holds is None
+        else "both keep all promises there at costs that differ by little",
     )
 
 
