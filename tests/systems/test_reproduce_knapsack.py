@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from systems_statements import check_rows, check_statements
 
 from wattline.systems.knapsack.claims import NotRunError, View, cause
 from wattline.systems.knapsack.data import LOAD, PUBLISHED_JOBS, load_jobs
@@ -107,3 +108,9 @@ def test_the_full_one_has_everything() -> None:
     assert {(p.order, p.limit) for p in pieces} >= {
         (o, k) for o in ("fcfs", "wfp") for k in (2000.0, 3000.0, 4000.0, CHANGING, None)
     }
+
+
+def test_the_document_shows_what_comes_out(found: Reproduction) -> None:
+    """Statements word for word, and the rows of every table that a smaller run has."""
+    check_statements(found)
+    check_rows(found)
