@@ -272,7 +272,8 @@ def test_the_journal_page_names_every_field(tmp_path: Path) -> None:
     from wattline.scenario import read_scenario, variants, wire
 
     page = PAGE.read_text(encoding="utf-8")
-    study = wire(variants(read_scenario(ROOT / "examples/power-limit.toml", ["trace.jobs=20"]))[0])
+    keys_of_all = ["trace.jobs=20", "policy.select=easy", 'resource=[{name = "licences", total = 9, amount = 1}]']
+    study = wire(variants(read_scenario(ROOT / "examples/power-limit.toml", keys_of_all))[0])
     study.write(study.simulate(), tmp_path / "j")
     tables = {mark: page.split(f"<!-- {mark} -->")[1].split("\n\n")[0] for mark in ("manifest", "json")}
     keys = {
