@@ -71,8 +71,10 @@ def _loads(by: Mapping[str, dict[str, Any]]) -> str:
     rest = len(by) - len(alike)
     if not rest:
         return "; all rates are alike"
-    where = f"Slackline breaks promises more often on {', '.join(larger)}" if larger else "Slackline's is the lower one"
-    return f"; rates are alike on {len(alike)}, on the other {rest} {where}" + (", less often else" if larger else "")
+    where = "Slackline's is the lower one"
+    if larger:
+        where = f"Slackline breaks promises more often on {', '.join(larger)}, less often on the rest"
+    return f"; rates are alike on {len(alike)}, on the other {rest} {where}"
 
 
 def idle_bill(workload: str) -> float:
