@@ -68,7 +68,8 @@ def reject(
             notes.append(("rejected", reason, int(mask.sum()), example))
             s.status[mask] = codes.REJECTED
     dependants = 0
-    for child in np.flatnonzero(jobs.after >= 0):
+    gone = bool(np.any(s.status == codes.REJECTED))
+    for child in np.flatnonzero(jobs.after >= 0) if gone else ():
         if s.status[jobs.after[child]] == codes.REJECTED and s.status[child] != codes.REJECTED:
             s.status[child] = codes.REJECTED
             dependants += 1
