@@ -154,6 +154,8 @@ class Scale:
     random: int = 1000
     adverse: int = 1000
     """Random workloads with large jobs placed first."""
+    fewer: int = 300
+    """Both at most at the other crossbars, which are ours: the thesis names none."""
     sampled: int = 50
     """Random workloads at the other link ratios."""
     repeated: int = 50
@@ -179,16 +181,16 @@ class Scale:
     def quick(cls) -> Scale:
         """Return a version that takes seconds."""
         return cls(
-            8,
-            3,
-            0,
-            0,
-            0,
-            1,
-            1,
-            1,
-            (272,),
-            (1.0,),
+            random=8,
+            adverse=3,
+            sampled=0,
+            repeated=0,
+            single=0,
+            fixed=1,
+            larger=1,
+            heavy=1,
+            machines=(272,),
+            ratios=(1.0,),
             adverse_crossbars=CROSSBARS[:1],
             patterns=("all-to-all", "halo3d"),
             mixes=(),
@@ -199,9 +201,10 @@ def settings(scale: Scale) -> dict[Setting, int]:
     """Return every setting of the study and how many seeds it gets, the most telling first."""
     todo: dict[Setting, int] = {}
     for crossbar in scale.crossbars:
-        todo[Setting(crossbar=crossbar)] = scale.random
+        most = scale.random if crossbar == scale.crossbars[0] else scale.fewer
+        todo[Setting(crossbar=crossbar)] = min(scale.random, most)
         if crossbar in scale.adverse_crossbars:
-            todo[Setting(crossbar=crossbar, large_first=True)] = scale.adverse
+            todo[Setting(crossbar=crossbar, large_first=True)] = min(scale.adverse, most)
     for crossbar in scale.crossbars:
         base = Setting(crossbar=crossbar)
         for pattern in scale.patterns:
