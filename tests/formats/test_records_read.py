@@ -279,6 +279,18 @@ def test_held_values_are_missing_signal(tmp_path: Path) -> None:
     assert any("stands still" in note.reason and note.count == 1 and "5 h" in note.example for note in found.notes)
 
 
+@pytest.mark.parametrize("value", [0.1, 0.25, 0.0, 1.0])
+def test_a_day_that_never_moves_is_no_evidence(tmp_path: Path, value: float) -> None:
+    """A feed that was dead all day is left out beside others, and refused alone."""
+    dead = write(tmp_path / "dead.csv", np.full(8640, value), step=10)
+    found = read_records([dead, write(tmp_path / "b.csv", noise(6, 8640), step=10)])
+    assert [record.name for record in found.records] == ["b"]
+    assert found.strangers == {}
+    assert any(note.action == "dropped" and note.example == "dead" for note in found.notes)
+    with pytest.raises(TraceError, match=r"no hour of 1 record is without missing signal: its value never changes"):
+        read_records(dead)
+
+
 @pytest.mark.parametrize(
     ("level", "times", "missing"), [(1.0, 1, 0), (-1.0, 1, 0), (0.0, 1, 1), (0.0, 2, 2), (0.0, 3, 0), (0.98, 4, 0)]
 )
@@ -306,6 +318,8 @@ def test_held_stretches_agree_with_a_plain_loop(runs: list[tuple[float, int]]) -
     expected = [
         ((a + 1) * 3.0, b * 3.0)
         for value, a, b in rests
-        if abs(value) < 1.0 and often.count(value) < 3 and (b - a - 1) * 3.0 > 60.0 and np.unique(values).size > 1
+        if abs(value) < 1.0 and often.count(value) < 3 and (b - a - 1) * 3.0 > 60.0
     ]
+    if np.unique(values).size == 1:  # no signal at all
+        expected = [(0.0, values.size * 3.0)] if values.size * 3.0 > 60.0 else []
     assert held(values, 3.0, 60.0) == expected

@@ -158,7 +158,7 @@ def test_a_gaussian_signal_takes_after_data(folder: Path) -> None:
 
 def test_a_still_signal_gives_no_gaussian_one(folder: Path) -> None:
     """What a normal signal cannot have is not taken from a file, and the line says what to do."""
-    write(folder / "still.csv", np.full(1800, 0.25))
+    write(folder / "still.csv", np.full(300, 0.25))
     with pytest.raises(InputError, match=r"its standard deviation of 0 is none that a Gaussian signal can have"):
         study(GOOD + 'file = "still.csv"\n', folder)
 

@@ -233,4 +233,6 @@ def _with_hours(found: Sequence[tuple[Record, SignalTrace]], notes: list[Note]) 
             notes.append(Note("dropped", reason, 1, record.name))
         else:
             told = f"no hour of {len(found)} {plural(len(found))} is without missing signal"
+            if all(np.ptp(other.signal.values) == 0.0 for other, _ in found):
+                told += ": its value never changes" if len(found) == 1 else ": their values never change"
             raise TraceError.at(trace.source, told, field=trace.column, hint="give other records")

@@ -2,7 +2,7 @@
 
 A regulation signal moves. It rests at its ends, and some rest in the middle while nothing is asked: such levels it
 comes back to. A value that it holds for more than a minute, and at which it hardly ever rests otherwise, is none of
-them. Of a signal that never moves nothing is known.
+them. Nor is the value of a signal that never moves, whatever it is: that is no signal, and all of it is missing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def held(values: Floats, step_s: float, longest_s: float) -> list[tuple[float, f
     """Return the stretches, in seconds from the first value on, in which a value is held for longer than so many."""
     first = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     if first.size < 2:
-        return []
+        return [(0.0, values.size * step_s)] if values.size * step_s > longest_s else []
     after = np.append(first[1:], values.size)
     steps = after - first - 1
     rests = first[steps >= LEAST]
