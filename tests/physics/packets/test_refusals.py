@@ -30,7 +30,16 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: PacketJob([0, 0], "barrier"), "same node twice"),
     (lambda: PacketJob([0], "barier"), "did you mean 'barrier'"),
     (lambda: PacketJob([0], []), "at least one step"),
-    (lambda: PacketJob([0], "barrier", repeat=0), "at least 1"),
+    (lambda: PacketJob([0], "barrier", repeat=0), "repetitions is a whole number from 1"),
+    (lambda: PacketJob([0], "barrier", tasks_per_node=1.5), "tasks per node is a whole number"),  # type: ignore[arg-type]
+    (lambda: PacketJob([0], "barrier", seed=-1), "a seed is a whole number from 0"),
+    (lambda: PacketJob([0], [3]), "patterns' names and steps, got 3"),  # type: ignore[list-item]
+    (lambda: PacketJob([0], ["barrier", "barier"]), "unknown pattern 'barier'"),
+    (lambda: simulator().run([JOB], seed=2**70), "a seed is a whole number"),
+    (lambda: simulator().run([JOB], seed=1.5), "got 1.5"),  # type: ignore[arg-type]
+    (lambda: simulator().run([JOB], interval=1e-12), "more than 10,000 intervals"),
+    (lambda: Simulator(SMALL, routing=None), "unknown routing None"),  # type: ignore[arg-type]
+    (lambda: Simulator(Dragonfly(2, 4, 9, local_bps=1e-300)), "too fast or too slow"),
     (lambda: PacketJob([0], "barrier", mapping="spread"), "'random' or 'order'"),  # type: ignore[arg-type]
     (lambda: PacketJob([0], "barrier", message_bytes=-1), "whole number of bytes"),
     (lambda: PacketJob([0], [Compute(-1.0)]), "compute"),
@@ -57,3 +66,11 @@ def test_refused_in_one_line(attempt: Callable[[], object], says: str) -> None:
         attempt()
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_names_in_a_program_are_steps() -> None:
+    """A list of patterns' names runs them one after another, as the steps do."""
+    names = run(SMALL, [PacketJob([0, 1, 9], ["all-to-all", "halo3d"])])
+    steps = run(SMALL, [PacketJob([0, 1, 9], [Communicate("all-to-all"), Communicate("halo3d")])])
+    assert names.communication_s.tolist() == steps.communication_s.tolist()
+    assert names.jobs[0].messages == steps.jobs[0].messages > 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
@@ -27,6 +28,8 @@ PATTERNS = (
 )
 """Patterns of communication that a step can name; docs/network.md says what each does."""
 MOST_MESSAGE_BYTES = 1 << 40
+MOST_TASKS, MOST_REPEATS = 1 << 20, 1 << 30
+SEEDS = 1 << 63
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,8 @@ class Communicate:
             raise InputError(f"packets: unknown pattern {self.pattern!r}{did_you_mean(self.pattern, PATTERNS)}")
         if self.message_bytes is not None:
             check_bytes(self.message_bytes)
-        if self.roots < 1:
-            raise InputError(f"packets: an rma-broadcast has at least 1 root, got {self.roots}")
+        check_seed(self.seed)
+        check_whole("the number of roots of an rma-broadcast", self.roots, 1, MOST_TASKS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +89,13 @@ Step = Compute | Communicate | Messages | Wait
 class PacketJob:
     """Tasks on nodes of a network and the program they run.
 
-    ``program`` is a pattern's name or a sequence of steps, run ``repeat`` times. Rank r runs on node
+    ``program`` is a pattern's name or a sequence of steps and names, run ``repeat`` times. Rank r runs on node
     ``nodes[r // tasks_per_node]``; with ``mapping="random"`` ranks are dealt out by ``seed`` first. A
     ``background`` job repeats its program until all other jobs are done.
     """
 
     nodes: npt.ArrayLike
-    program: str | Sequence[Step]
+    program: str | Sequence[str | Step]
     message_bytes: int = 1024
     tasks_per_node: int = 2
     mapping: Literal["random", "order"] = "random"
@@ -105,8 +108,7 @@ class PacketJob:
     placed: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        steps = (Communicate(self.program),) if isinstance(self.program, str) else tuple(self.program)
-        object.__setattr__(self, "steps", steps)
+        object.__setattr__(self, "steps", _steps_of(self.program))
         placed = np.asarray(self.nodes)
         if placed.ndim != 1 or placed.size == 0 or placed.dtype.kind not in "iu":
             raise InputError(f"packets: a job runs on a list of at least one node number, got {self.nodes!r:.60}")
@@ -117,10 +119,9 @@ class PacketJob:
     def _check(self) -> None:
         if not self.steps:
             raise InputError("packets: a job needs at least one step")
-        if self.tasks_per_node < 1 or self.repeat < 1:
-            raise InputError(
-                f"packets: tasks per node and repetitions are at least 1, got {self.tasks_per_node} and {self.repeat}"
-            )
+        check_whole("the number of tasks per node", self.tasks_per_node, 1, MOST_TASKS)
+        check_whole("the number of repetitions", self.repeat, 1, MOST_REPEATS)
+        check_seed(self.seed)
         if self.mapping not in ("random", "order"):
             raise InputError(f"packets: mapping is 'random' or 'order', got {self.mapping!r}")
         if np.unique(self.placed).size != self.placed.size:
@@ -141,7 +142,31 @@ class PacketJob:
         return seats
 
 
+def _steps_of(program: object) -> tuple[Step, ...]:
+    """Return the steps of a program: a pattern's name stands for one pass of it."""
+    if isinstance(program, str):
+        return (Communicate(program),)
+    steps = tuple(program) if isinstance(program, Iterable) else (program,)
+    found = tuple(Communicate(step) if isinstance(step, str) else step for step in steps)
+    for step in found:
+        if not isinstance(step, Step):
+            raise InputError(f"packets: a program is made of patterns' names and steps, got {step!r:.60}")
+    return found
+
+
 def check_bytes(size: int) -> None:
     """Refuse a message size that is none."""
-    if isinstance(size, bool) or not 0 <= size <= MOST_MESSAGE_BYTES or size != int(size):
-        raise InputError(f"packets: a message has a whole number of bytes, 0 or more, got {size!r}")
+    whole = isinstance(size, Real) and not isinstance(size, bool)
+    if not whole or not 0 <= size <= MOST_MESSAGE_BYTES or size != int(size):
+        raise InputError(f"packets: a message has a whole number of bytes, 0 or more, got {size!r:.60}")
+
+
+def check_seed(seed: int) -> None:
+    """Refuse what is no seed."""
+    check_whole("a seed", seed, 0, SEEDS - 1)
+
+
+def check_whole(what: str, value: object, least: int, most: int) -> None:
+    """Refuse what is not a whole number from ``least`` to ``most``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        raise InputError(f"packets: {what} is a whole number from {least:,} to {most:,}, got {value!r:.60}")

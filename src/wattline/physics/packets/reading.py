@@ -41,6 +41,9 @@ class Reader:
         self._wiring, self._jobs, self._programs, self._interval_s = wiring, jobs, programs, interval_s
         self._rows: list[list[Ints]] = []
 
+    def __len__(self) -> int:
+        return len(self._rows)
+
     def snapshot(self, s: NetState) -> None:
         """Keep what has been counted so far."""
         self._rows.append([getattr(s, name).copy() for name in _COUNTERS])

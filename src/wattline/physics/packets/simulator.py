@@ -10,7 +10,7 @@ import numpy as np
 from wattline.arrays import Ints
 from wattline.errors import InputError, StuckError
 from wattline.model.networks.dragonfly import Dragonfly
-from wattline.physics.packets.jobs import PacketJob
+from wattline.physics.packets.jobs import PacketJob, check_seed
 from wattline.physics.packets.kernels import codes as c
 from wattline.physics.packets.kernels.engine import advance, begin_tasks
 from wattline.physics.packets.kernels.state import NetState
@@ -22,6 +22,8 @@ from wattline.physics.packets.wiring import PS_PER_S, Buffers, Latencies, Protoc
 
 SLICE = 2_000_000
 """Events between two looks at the keyboard."""
+MOST_INTERVALS = 10_000
+"""Intervals whose counters are kept: each has six numbers a port."""
 BACKGROUND_ROWS = 4096
 """Iterations of a background job whose times are kept."""
 
@@ -45,7 +47,7 @@ class Simulator:
         inside: bool = True,
     ) -> None:
         if not isinstance(network, Dragonfly):
-            raise InputError(f"packets: simulated on dragonflies only, got a {network.kind}")
+            raise InputError(f"packets: simulated on dragonflies only, got {getattr(network, 'kind', network)!r:.60}")
         self.network = network
         self.setting = setting_of(
             wire(network),
@@ -75,9 +77,10 @@ class Simulator:
     ) -> PacketResult:
         """Run jobs from an empty network until all that are not background are done, or for ``until`` seconds.
 
-        With ``interval`` seconds, the counters of every interval are kept too.
+        With ``interval`` seconds, the counters of every interval are kept too: of 10,000 at most.
         """
         self._check(jobs, until, interval)
+        check_seed(seed)
         programs = [program_of(job) for job in jobs]
         self._lay_out(jobs, programs, seed)
         reader = Reader(self.setting.wiring, jobs, programs, interval)
@@ -89,6 +92,9 @@ class Simulator:
             if interval is not None:
                 settle(self.state)
                 reader.snapshot(self.state)
+                if len(reader) > MOST_INTERVALS:
+                    told = f"the run has more than {MOST_INTERVALS:,} intervals of {interval:g} s"
+                    raise InputError(f"packets: {told}; take longer ones")
             if why != c.UNTIL or stop >= end:
                 break
             stop = min(end, stop + step)
@@ -110,6 +116,9 @@ class Simulator:
     def _check(self, jobs: Sequence[PacketJob], until: float | None, interval: float | None) -> None:
         if not jobs:
             raise InputError("packets: no job to run")
+        for job in jobs:
+            if not isinstance(job, PacketJob):
+                raise InputError(f"packets: jobs are PacketJobs, got {job!r:.60}")
         if until is None and all(job.background for job in jobs):
             raise InputError("packets: only background jobs, which never end; say until when to run")
         for name, value in (("until", until), ("interval", interval)):

@@ -87,7 +87,8 @@ class Wiring:
 
 def flit_time_ps(bps: float) -> int:
     """Return how long a flit takes at so many bits per second."""
-    time = round(8 * FLIT_BYTES / bps * PS_PER_S)
+    exact = 8 * FLIT_BYTES / bps * PS_PER_S
+    time = round(exact) if exact < 1 << 40 else 1 << 40
     if not 1 <= time < 1 << 40:
         raise InputError(f"packets: links of {bps:g} bit/s are too fast or too slow to be timed in picoseconds")
     return time
