@@ -143,3 +143,21 @@ def study() -> wl.Study:
         path = Path(folder) / "s.toml"
         path.write_text('[trace]\ngenerator = "lublin"\njobs = 20\nload = 0.5\n[cluster]\nnodes = 64\n')
         return wl.load(path)
+
+
+@pytest.mark.parametrize("given", [[], {}, ""], ids=str)
+@pytest.mark.parametrize("key", ["idle", "max", "min_cap", "sleep", "failures", "network", "name"])
+def test_an_empty_value_of_a_machine_is_not_the_default(key: str, given: object) -> None:
+    """What is given and empty is refused by its name; only lists of levels, classes and outages may be empty."""
+    jobs = wl.from_frame({"submit_s": [0], "work_s": [60], "nodes": [1]})
+    with pytest.raises(wl.WattlineError, match=f"^{key}"):
+        wl.simulate(jobs, wl.Machine(**{"nodes": 4, key: given}), progress=False)
+
+
+@pytest.mark.parametrize("given", [[], {}, "", 0, 0.0], ids=str)
+@pytest.mark.parametrize("key", ["kill", "name"])
+def test_an_empty_argument_is_not_the_default(key: str, given: object) -> None:
+    """Nor is one of a run."""
+    jobs = wl.from_frame({"submit_s": [0], "work_s": [60], "nodes": [1]})
+    with pytest.raises(wl.WattlineError, match=f"^{key}="):
+        wl.simulate(jobs, wl.Machine(nodes=4), progress=False, **{key: given})  # type: ignore[arg-type]

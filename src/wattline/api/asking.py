@@ -106,7 +106,10 @@ def ask(
         raise InputError(f"settings: expected a mapping of dotted keys to values, got {type(settings).__name__}")
     require_names("settings", settings or {})
     seed, limit = as_plain(seed), as_plain(limit)
-    keys = Keys({"schema": 1, "name": name or trace.name, "seed": seed}, {("seed",): words("seed", seed)})
+    keys = Keys(
+        {"schema": 1, "name": trace.name if name is None else as_plain(name), "seed": seed},
+        {("seed",): words("seed", seed)},
+    )
     if name is not None:
         keys.typed["name",] = words("name", name)
     for key, value in trace.section.items():
@@ -120,7 +123,7 @@ def ask(
     for slot in ("learn", "cap", "profile", "bid"):
         keys.put_policy(slot, policies.get(slot), words(slot, policies.get(slot)))
     keys.put("run", "ties", ties, words("ties", ties))
-    keys.put("run", "kill", kill or None, words("kill", kill))
+    keys.put("run", "kill", None if kill is False else as_plain(kill), words("kill", kill))
     keys.put("limit", "power", limit, words("limit", limit))
     for key, value in (configurations or {}).items():
         keys.data.setdefault("configurations", [{}])[0][key] = value

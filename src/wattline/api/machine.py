@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from wattline.api.plain import as_plain
+from wattline.errors import InputError
 
 Quantity = str | float | int
 """A number in SI units (watts, seconds), or a text with its unit, such as "350 W"."""
 
 Table = Mapping[str, Any]
 """A section of a scenario: its keys are those of docs/scenario.md."""
+
+
+_LISTS = ("levels", "class", "outage")
+"""Keys of [cluster] that an empty list leaves out."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +78,15 @@ class Machine:
             "failures": self.failures,
         }
         plain = {key: as_plain(value) for key, value in given.items() if value is not None}
-        return {key: value for key, value in plain.items() if value != []}
+        return {key: value for key, value in plain.items() if value != [] or key not in _LISTS}
 
     def wires(self) -> dict[str, Any]:
         """Return the keys of [network]."""
         if self.network is None:
             return {}
-        return as_plain(dict(self.network)) if isinstance(self.network, Mapping) else {"topology": self.network}
+        if not isinstance(self.network, Mapping):
+            return {"topology": as_plain(self.network)}
+        if not self.network:
+            raise InputError("network: expected a topology or the keys of [network], got {}")
+        keys: dict[str, Any] = as_plain(dict(self.network))
+        return keys

@@ -79,7 +79,14 @@ def simulate(
         "bid": bid,
     }
     if isinstance(trace, Study):
-        others = {"limit": limit, "ties": ties, "kill": kill or None, "settings": settings, "seed": seed, "name": name}
+        others = {
+            "limit": limit,
+            "ties": ties,
+            "kill": None if kill is False else kill,
+            "settings": settings,
+            "seed": seed,
+            "name": name,
+        }
         _refuse_beside_study(machine, policies | others)
         return trace.simulate(progress=progress)
     if not isinstance(trace, (Trace, str, Path)):
