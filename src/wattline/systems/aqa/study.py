@@ -51,10 +51,10 @@ class Scale:
     """Steps of AQA's own search on one hour, at most."""
     steps: int = 30
     """The same on the hours of our protocol, which are many and longer."""
-    search_hours: int = 16
-    proof_hours: int = 128
+    search_hours: int = 8
+    proof_hours: int = 64
     """Hours on which Slackline chooses under our protocol, and on which its bid is made safe."""
-    aqa_hours: tuple[int, int] = (16, 128)
+    aqa_hours: tuple[int, int] = (8, 64)
     """The same for AQA: just as many, but for the smaller version."""
     fresh_hours: int = 200
     rounds: int = 3

@@ -154,11 +154,11 @@ class Scale:
     random: int = 1000
     adverse: int = 1000
     """Random workloads with large jobs placed first."""
-    fewer: int = 300
+    fewer: int = 200
     """Both at most at the other crossbars, which are ours: the thesis names none."""
     sampled: int = 50
     """Random workloads at the other link ratios."""
-    repeated: int = 50
+    repeated: int = 25
     """Random workloads of which five task mappings are averaged."""
     single: int = 100
     """Random workloads of each single pattern."""
