@@ -79,6 +79,14 @@ def is_file(path: Path | str) -> bool:
         return False
 
 
+def exists(path: Path | str) -> bool:
+    """Tell whether something is there; a name that nothing can have names nothing."""
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # too long, a NUL
+        return False
+
+
 def refuse_name(path: Path | str) -> None:
     """Refuse a name that no file or folder can have: too long a one, links in a circle."""
     try:

@@ -28,6 +28,9 @@ def remarks(study: Study) -> list[str]:
     if study.market is not None and not any(m.target or not m.builtin for m in deciding):
         told = "neither select = {!r} nor cap = {!r} follows a target".format(*(m.name for m in deciding))
         lines.append(f"bids: {told}; what is promised is met by chance")
+    if study.no_bid:
+        what = "mean and reserve, a file of bids, or a policy that makes them"
+        lines.append(f"bids: [regulation] has none ({what}), so nothing follows its signal; wattline bid finds one")
     if study.market is not None and study.market.words:
         lines.append(study.market.words)
     if size := machine_words(study):

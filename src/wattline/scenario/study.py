@@ -82,6 +82,8 @@ class Study:
     scenario_sha256: str
     trace_sha256: str = ""
     market: Market | None = None
+    no_bid: bool = False
+    """Whether there is a signal to follow, and no bid."""
     billing: Billing | None = None
     baseline: Study | None = None
     """The same jobs once more, in no market, to hold this run against."""
@@ -202,6 +204,7 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
         scenario_sha256=content_sha256(document),
         trace_sha256=trace_sha256,
         market=market,
+        no_bid=document.spec.regulation is not None and market is None,
         billing=build_billing(spec.prices, spec.regulation, context, trace, start_s, least_end_s, hours),
         learned=_learned(document, context, policies.profile),
         watts=build_watts(document, trace),

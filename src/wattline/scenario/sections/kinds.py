@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from wattline.errors import did_you_mean
+from wattline.files import exists
 from wattline.formats.tables.kinds import read_kinds
 from wattline.formats.tables.responses import SUFFIXES, read_response
 from wattline.model.kinds import Kind
@@ -295,7 +296,7 @@ def _named(
 def _of_file(file: str, context: Context, cluster: ClusterSpec) -> tuple[Kind, ...]:
     """Read kinds; those that the machine has no room or no power for are refused."""
     path = context.base / file
-    if not path.exists():
+    if not exists(path):
         raise context.error(("kinds", "file"), f"no such file: {path}")
     kinds = read_kinds(path)
     for kind in kinds:
@@ -309,7 +310,7 @@ def _own(spec: KindSpec, here: KeyPath, context: Context, cluster: ClusterSpec) 
     key = (*here, "response")
     if is_response_file(spec.response):
         path = context.base / str(spec.response)
-        if not path.exists():
+        if not exists(path):
             raise context.error(key, f"no such file: {path}")
         response = context.located(key, read_response, path)
         for _, problem in fits(here, spec.name, spec.nodes, response.draw_w, cluster):

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from wattline.errors import InputError, did_you_mean
+from wattline.files import exists
 from wattline.market.held import Held, constant
 from wattline.market.products import keys
 from wattline.market.products.base import Kind
@@ -186,7 +187,7 @@ def read_series(name: str, spec: SeriesSpec, context: Context) -> HeldTrace:
     from wattline.formats.series import prices as files
 
     path = context.base / str(spec.file)
-    if not path.exists():
+    if not exists(path):
         raise context.error(("prices", name), f"no such file: {path}")
     known = {"energy": files.ENERGY, "carbon": files.CARBON, "performance": files.PERFORMANCE}.get(name, ())
     known = files.CAPACITY if name in ("capacity", "reserve") else known

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from wattline.errors import InputError
-from wattline.files import refuse_name
+from wattline.files import exists, refuse_name
 from wattline.formats.jobs import FORMATS, TABLE, read_trace
 from wattline.model.jobs import JobTable
 from wattline.reading.notes import BEYOND, Note, Trace
@@ -225,7 +225,7 @@ def build_trace(
         path = context.base / spec.file
         context.located(("trace", "file"), refuse_name, path)
         if (
-            not path.exists() and context.source.where(("trace", "file")) != spec.file
+            not exists(path) and context.source.where(("trace", "file")) != spec.file
         ):  # a log given by itself says so itself
             raise context.error(("trace", "file"), f"no such file: {path}")
         trace, sha256 = read_log(spec, path, nodes), file_sha256(path)

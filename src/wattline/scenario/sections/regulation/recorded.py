@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wattline.errors import did_you_mean
+from wattline.files import exists
 from wattline.model.regulation import Record, Signal
 from wattline.reading.notes import Note
 from wattline.units import HOUR_S
@@ -36,7 +37,7 @@ class Recorded:
         found = []
         for name in self.names:
             path = self.context.base / name
-            if not name or not path.exists():
+            if not name or not exists(path):
                 close = did_you_mean(name, self.known)
                 hint = close if "did you" in close else ""
                 raise self.context.error(self.key, f"no such file: {str(path) if name else repr(name)}{hint}")

@@ -12,6 +12,7 @@ from pydantic import Field
 from wattline.control.catalog import catalog
 from wattline.control.installed import broken_words, one_of
 from wattline.errors import PolicyError, did_you_mean
+from wattline.files import exists
 from wattline.formats.series.bids import held_within
 from wattline.formats.series.bids import read_bids as read_file_of_bids
 from wattline.market.hour import MOST_HOURS
@@ -331,7 +332,7 @@ def _read_bids(spec: RegulationSpec, context: Context, cluster: Cluster, until_s
     Those of other times do not count, and none may be one that the guard refuses.
     """
     path = context.base / str(spec.bids)
-    if not path.exists():
+    if not exists(path):
         raise context.error(("regulation", "bids"), f"no such file: {path}")
     found = held_within(read_file_of_bids(path), spec.from_, until_s)
     if all(bid is None for _, bid in found):
