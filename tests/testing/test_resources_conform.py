@@ -52,6 +52,12 @@ BROKEN = {
     "takes each job for itself": {
         "wants": staticmethod(lambda jobs, amounts: amounts * len(jobs)),
     },
+    "takes each job for itself ": {
+        "wants": staticmethod(lambda jobs, amounts: amounts * np.maximum.accumulate(jobs.nodes)),
+    },
+    " takes each job for itself": {
+        "wants": staticmethod(lambda jobs, amounts: amounts * (np.arange(amounts.size) == 0)),
+    },
 }
 
 

@@ -77,6 +77,9 @@ def takes_each_job_for_itself(resource: type[Resource]) -> None:
     wants, rows = resource.wants(jobs, amounts), np.arange(0, JOBS, 3)
     if not np.array_equal(resource.wants(jobs.take(rows), amounts[rows]), wants[rows]):
         raise CheckError("a job takes another amount where other jobs are left out")
+    for j in range(JOBS):
+        if not np.array_equal(resource.wants(jobs.take([j]), amounts[[j]]), wants[[j]]):
+            raise CheckError(f"a job takes another amount where it is alone (row {j})")
     if resource.wants(jobs.take(rows[:0]), amounts[:0]).size:
         raise CheckError("gives amounts where there are no jobs")
 
