@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from calling import Call
 
+import wattline as wl
+
 MISTAKES = {
     "no such trace": (["replay", "nope.swf"], "nope.swf: no such file"),
     "no such scenario": (["run", "nope.toml"], "nope.toml: no such scenario file"),
@@ -223,3 +225,51 @@ def test_a_full_standard_output_is_named(words: tuple[str, ...]) -> None:
         2,
         "wattline: standard output: cannot be written (No space left on device)\n",
     )
+
+
+def test_a_market_without_a_bid_is_told(folder: Path, wattline: Call) -> None:
+    """Where nobody gave a bid nothing follows the signal: the run says so, and who finds one."""
+    told = wattline("run", "small.toml", "--set", 'regulation.signal="nosuch.csv"', "--out", "here")
+    assert told.code == 0
+    line = "bids: [regulation] has none (mean and reserve, a file of bids, or a policy that makes them)"
+    assert line in " ".join(told.err.split())
+    assert "bids:" not in wattline("run", "small.toml", "--out", "there").err
+
+
+def test_a_name_that_is_too_long_is_no_file(folder: Path) -> None:
+    """Also in a program: a file of a scenario that cannot be there is a line with its key."""
+    for key in ("prices.energy", "regulation.bids", "kinds.file"):
+        with pytest.raises(wl.InputError, match="no such file"):
+            wl.load(folder / "small.toml", {key: "x" * 5000}).simulate(progress=False)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["time_s,limit_w,power_w", "0,2e302,3e302"], "is beyond 1e+12, which is no reading"),
+        (["time_s,limit_w,limit_w,power_w", "0,1,1,1"], "2 columns are called 'limit_w'"),
+    ],
+)
+def test_a_step_response_that_is_none_is_refused(folder: Path, wattline: Call, rows: list[str], said: str) -> None:
+    """Numbers that nobody measured, and columns that say a thing twice."""
+    (folder / "r.csv").write_text("\n".join(rows) + "\n")
+    answer = wattline("tune-pid", "r.csv")
+    assert (answer.code, answer.err.count("\n")) == (2, 1), answer.err
+    assert said in answer.err
+
+
+@pytest.mark.parametrize("noise", ["-1", "1e300"])
+def test_the_noise_of_an_emulated_node_is_within_reason(folder: Path, wattline: Call, noise: str) -> None:
+    """It is told by its flag."""
+    answer = wattline("tune-pid", f"--noise={noise}")
+    assert answer.code == 2
+    assert "--noise" in answer.err
+
+
+@pytest.mark.parametrize("text", ['run_dir = "\\u0000"', 'run_dir = "run"\n[[nodes]]\nnames = "n\\u0000"'])
+def test_a_nul_in_a_file_of_a_machine_is_refused(folder: Path, wattline: Call, text: str) -> None:
+    """Before anything is started, with its key."""
+    (folder / "l.toml").write_text(text + "\n")
+    answer = wattline("launcher", "l.toml", "--check")
+    assert (answer.code, answer.err.count("\n")) == (2, 1), answer.err
+    assert "holds a NUL character" in answer.err

@@ -71,12 +71,22 @@ def read_form(path: Path | str, model: type[Checked], what: str) -> Checked:
         raise InputError(f"{path}: cannot be read ({problem.strerror or problem})") from None
     except (ValueError, RecursionError) as problem:
         raise InputError(f"{path}: not valid TOML: {' '.join(str(problem).split())}") from None
+    _refuse_nul(path, data)
     try:
         return model.model_validate(data)
     except ValidationError as problem:
         details = problem.errors(include_url=False)
         details.sort(key=lambda d: d["type"] != "extra_forbidden")
         raise InputError(f"{path}: {_explain(details[0], model)}").about(path) from None
+
+
+def _refuse_nul(path: Path | str, data: Any, where: str = "") -> None:
+    """Refuse a NUL in any text: no path, name or command of a system can hold one."""
+    if isinstance(data, str) and "\0" in data:
+        raise InputError(f"{path}: {where}: holds a NUL character, got {shorten(data)}").about(path)
+    rows = data.items() if isinstance(data, dict) else enumerate(data, 1) if isinstance(data, list) else ()
+    for key, value in rows:
+        _refuse_nul(path, value, f"{where}.{key}" if where else str(key))
 
 
 def _explain(detail: Any, model: type[BaseModel]) -> str:

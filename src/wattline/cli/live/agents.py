@@ -225,10 +225,7 @@ def calibrate(
     from wattline.live.power.server.model import write as write_profile
 
     terminal = Terminal(as_json, quiet)
-    try:
-        found = fit(file)
-    except (OverflowError, ValueError):  # of powers that no float can square
-        raise InputError(f"{file}: readings are too large to fit; they are powers in watts") from None
+    found = fit(file)
     model = found.model
     if not found.has_memory:
         terminal.say(f"{file}: has no column memory_w; phi_2 is 0 and phi_3 holds the mean power of the memory")
@@ -319,6 +316,8 @@ def _emulated(lag_s: float, noise_w: float, profile: str) -> Record:
     model = model_of(profile)
     if not 0.0 <= lag_s <= 60.0:
         raise InputError(f"--lag: must be 0 s to 60 s, not {lag_s:g} s")
+    if not 0.0 <= noise_w <= 1000.0:
+        raise InputError(f"--noise: must be 0 W to 1 kW, not {noise_w:g} W")
     times: list[float] = []
     limits: list[float] = []
     powers: list[float] = []

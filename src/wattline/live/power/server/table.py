@@ -12,6 +12,8 @@ from wattline.errors import TraceError, did_you_mean
 from wattline.files import open_trace
 
 MOST_BYTES = 50_000_000
+MOST = 1e12
+"""Size of a reading, in watts or seconds: beyond it nothing was measured, and squares do not fit."""
 
 
 def read_numbers(path: Path | str, needed: Sequence[str], optional: Sequence[str] = ()) -> dict[str, list[float]]:
@@ -30,6 +32,9 @@ def read_numbers(path: Path | str, needed: Sequence[str], optional: Sequence[str
         missing = [name for name in needed if name not in names]
         if missing:
             raise TraceError.at(path, f"no column is called {missing[0]!r}{did_you_mean(missing[0], names)}", line=1)
+        twice = [name for name in (*needed, *optional) if names.count(name) > 1]
+        if twice:
+            raise TraceError.at(path, f"{names.count(twice[0])} columns are called {twice[0]!r}", line=1)
         wanted = {name: names.index(name) for name in (*needed, *optional) if name in names}
         columns: dict[str, list[float]] = {name: [] for name in wanted}
         for row in rows:
@@ -51,4 +56,7 @@ def _number(path: Path | str, line: int, name: str, text: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise TraceError.at(path, "expected a number", line=line, field=name, value=text, hint="leave such rows out")
+    if abs(value) > MOST:
+        told = f"is beyond {MOST:g}, which is no reading"
+        raise TraceError.at(path, told, line=line, field=name, value=text, hint="leave such rows out")
     return value
