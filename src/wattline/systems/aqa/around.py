@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +22,10 @@ from wattline.bidding.searches.choice import PAPER
 from wattline.bidding.searches.search import make_safe, search_bid
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid
-from wattline.systems.aqa.study import Scale, certificates, setting_of
+from wattline.systems.aqa.study import Scale, better_weights, certificates, setting_of
 from wattline.systems.followers import AQA, SLACKLINE, Follower
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of, standby
+from wattline.systems.tuned import HOUR_SEED
 
 LARGE_HOURS = 6
 """Hours on which both choose on 10,000 nodes."""
@@ -90,6 +92,17 @@ def pair(workload: str, kinds: tuple[Kind, ...], scale: Scale) -> dict[str, Cert
     """Certify AQA and Slackline on a workload with other limits."""
     small = replace(scale, steps=scale.steps // 2, rounds=2)
     return certificates(workload, small, [PAPER], kinds=kinds)[PAPER]
+
+
+ALONE = "AQA, one hour"
+
+
+def random_pair(number: int, scale: Scale) -> dict[str, Any]:
+    """Certify both on W1 with one of the random sets of limits; and let AQA choose on one hour, as the paper does."""
+    kinds = random_limits(kinds_of("W1"), number)
+    hour = Trial(setting_of("W1", AQA, paper=True, kinds=kinds), [HOUR_SEED])
+    alone = better_weights(hour, PAPER, scale, rounds=2 * scale.balance, steps=scale.iterations)
+    return {**pair("W1", kinds, scale), ALONE: alone}
 
 
 def large_setting(policy: Follower) -> Setting:

@@ -75,7 +75,7 @@ def carry_out(piece: Piece) -> Any:
     if what == "levels":
         return around.pair("W4", around.limits(kinds_of("W4"), around.LEVELS[of]), scale)
     if what == "random":
-        return around.pair("W1", around.random_limits(kinds_of("W1"), int(of)), scale)
+        return around.random_pair(int(of), scale)
     if what == "recorded":
         return around.recorded_day(scale, around.recorded_laws()[of])
     if what == "large":
