@@ -33,6 +33,10 @@ class WattlineError(Exception):
     field: str | None = None
     value: object = None
 
+    def __str__(self) -> str:
+        """Return the line; line breaks of what was given (names may have some) are shown as such."""
+        return super().__str__().replace("\n", "\\n").replace("\r", "\\r")
+
     def about(
         self, file: Path | str | None = None, line: int | None = None, field: str | None = None, value: object = None
     ) -> Self:

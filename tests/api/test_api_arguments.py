@@ -161,3 +161,21 @@ def test_an_empty_argument_is_not_the_default(key: str, given: object) -> None:
     jobs = wl.from_frame({"submit_s": [0], "work_s": [60], "nodes": [1]})
     with pytest.raises(wl.WattlineError, match=f"^{key}="):
         wl.simulate(jobs, wl.Machine(nodes=4), progress=False, **{key: given})  # type: ignore[arg-type]
+
+
+def test_a_machine_is_as_it_was_given() -> None:
+    """A list that its owner changes later changes no machine."""
+    outages = [{"start": 0, "end": 100, "nodes": 1}]
+    machine = wl.Machine(nodes=4, outages=outages)
+    outages.append({"start": 0, "end": 1000, "nodes": 4})
+    outages[0]["nodes"] = 4
+    assert machine.cluster()["outage"] == [{"start": 0, "end": 100, "nodes": 1}]
+
+
+def test_a_refusal_is_one_line_whatever_it_quotes(tmp_path: Path) -> None:
+    """A line break in a name is shown as one."""
+    (tmp_path / "s.toml").write_text('[trace]\ngenerator = "lublin"\njobs = 5\n[cluster]\nnodes = 8\n')
+    with pytest.raises(wl.InputError) as caught:
+        wl.load(tmp_path / "s.toml", {"prices.energy": "a\nb"}).simulate(progress=False)
+    assert "a\\nb" in str(caught.value)
+    assert "\n" not in str(caught.value)

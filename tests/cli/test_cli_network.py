@@ -100,6 +100,7 @@ def test_draw_shows_a_run_at_an_instant(wattline: Call, tmp_path: Path) -> None:
         (("show", "flat:9", "--links", "global=2"), "a flat has no bandwidth 'global'"),
         (("show", "dragonfly:4x4x17", "--links", "global"), "expected a kind of link and its bandwidth"),
         (("draw", "dragonfly:4x4x17", "--job", "many"), "expected a number of nodes"),
+        (("draw", "dragonfly:4x4x17", "--job", "0x16"), "expected a number of nodes"),
         (("draw", "dragonfly:4x4x17", "--job", "300"), "cannot place a job of 300 nodes: 272 of 272 nodes are free"),
         (("draw", "dragonfly:4x4x17", "--job", "3", "--place", "nedd"), "goes by the traffic of routers"),
         (("draw", "dragonfly:4x4x17", "--at", "3 h"), "goes with a journal"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,6 +63,11 @@ class Machine:
     failures: Table | None = None
     network: str | Table | None = None
     name: str | None = None
+
+    def __post_init__(self) -> None:
+        """Keep lists and tables as they are now: whoever gave them may change them later."""
+        for name in ("sleep", "levels", "classes", "outages", "failures", "network"):
+            object.__setattr__(self, name, copy.deepcopy(getattr(self, name)))
 
     def cluster(self) -> dict[str, Any]:
         """Return the keys of [cluster]."""

@@ -197,7 +197,7 @@ def _place(network: Network, texts: list[str], policy: str, seed: int) -> list[P
     sizes: list[int] = []
     for text in texts:
         match = re.fullmatch(r"\s*(?:(\d+)\s*[x×]\s*)?(\d+)\s*", text)
-        if match is None:
+        if match is None or int(match[1] or 1) == 0:
             raise ScenarioError(f"--job {text}: expected a number of nodes, or how many jobs of how many, like 4x16")
         sizes += [int(match[2])] * min(int(match[1] or 1), MOST_JOBS)
         if len(sizes) > MOST_JOBS:

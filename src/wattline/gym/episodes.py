@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,11 +60,11 @@ class Episodes:
             raise InputError(f"variety: a number of episodes from 1 on is needed, got {variety!r}")
         if length is not None and (not isinstance(length, int) or length < 1):
             raise InputError(f"length: a number of jobs from 1 on is needed, got {length!r}")
-        low, high = part
-        if not 0.0 <= low < high <= 1.0:
+        shares = tuple(part) if isinstance(part, Sequence) else ()
+        if len(shares) != 2 or not all(isinstance(one, Real) for one in shares) or not 0.0 <= part[0] < part[1] <= 1.0:
             raise InputError(f"part: two shares of the log such as (0, 0.7) are needed, got {part!r}")
         self.slot, self.variety, self.seed = slot, variety, seed
-        self._length, self._part, self._logs = length, (low, high), logs
+        self._length, self._part, self._logs = length, shares, logs
         more = dict(settings or {})
         if every is not None:
             more["run.tick"] = every
