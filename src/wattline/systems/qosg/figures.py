@@ -10,60 +10,82 @@ from pathlib import Path
 from wattline.bidding.hours.observed import Observed, observe
 from wattline.bidding.hours.setting import Setting
 from wattline.report.figures.shares import Curve, Service, draw_error_shares, draw_services
-from wattline.report.figures.style import BLUE, GREY, PALETTE, TEAL, Drawn, new_figure
+from wattline.report.figures.style import AMBER, BLUE, GREY, PALETTE, TEAL, Drawn, new_figure
 from wattline.systems.hours import draw_hour
 from wattline.systems.qosg.claims import PUBLISHED_SAVINGS
 from wattline.systems.qosg.jobs import NAMES, setting_of
-from wattline.systems.qosg.study import RECIPES, Study, saving
+from wattline.systems.qosg.study import RECIPES, Study, cases, saving
 from wattline.systems.tuned import HOUR_SEED
 
 POLICIES = ("QoSG", "Tracking-only", "EnergyQARE", "EnergyQARE with standby")
 
 
+HOURS = (
+    ("fig-2.3", "Fig. 2.3: QoSG on 12 servers", "12 servers", "QoSG", True),
+    ("fig-2.4a", "Fig. 2.4a: QoSG with standby jobs", "default", "QoSG", True),
+    ("fig-2.4b", "Fig. 2.4b: QoSG without standby jobs", "without standby", "QoSG", False),
+    ("fig-2.7a", "Fig. 2.7: Tracking-only", "default", "Tracking-only", False),
+    ("fig-2.7b", "Fig. 2.7: EnergyQARE", "default", "EnergyQARE", False),
+    ("fig-2.10a", "Fig. 2.10: Tracking-only on 12 servers", "12 servers", "Tracking-only", False),
+    ("fig-2.10b", "Fig. 2.10: EnergyQARE on 12 servers", "12 servers", "EnergyQARE", False),
+    ("fig-2.13a", "Fig. 2.13: QoSG at a utilization of 25 %", "η = 25 %", "QoSG", True),
+    ("fig-2.13b", "Fig. 2.13: QoSG at a utilization of 75 %", "η = 75 %", "QoSG", True),
+)
+"""Hours that are drawn: folder, title, case, policy, and whether there are standby jobs."""
+
+
 def draw_hours(study: Study, folder: Path) -> Iterator[Drawn]:
-    """Draw the hour of the study under QoSG with and without standby jobs, and under the baselines (Figs. 2.4 and
-    2.7).
+    """Draw the hour of the study by case and policy. On 12 servers the thesis shows measured hours, ours are
+    simulated.
     """
-    default = study.found["default"]
-    for name, title, tuned, standby in (
-        ("fig-2.4a", "Fig. 2.4a: QoSG with standby jobs", default["QoSG"], True),
-        ("fig-2.4b", "Fig. 2.4b: QoSG without standby jobs", study.found["without standby"]["QoSG"], False),
-        ("fig-2.7a", "Fig. 2.7: Tracking-only", default["Tracking-only"], False),
-        ("fig-2.7b", "Fig. 2.7: EnergyQARE", default["EnergyQARE"], False),
-    ):
-        setting = _setting(tuned.policy, standby=standby)
-        yield draw_hour(folder / name, setting, HOUR_SEED, tuned.choice, title)
+    for name, title, case, policy, standby in HOURS:
+        setting = _setting(study, case, policy, standby=standby)
+        yield draw_hour(folder / name, setting, HOUR_SEED, study.found[case][policy].choice, title)
 
 
-def _setting(policy: str, *, standby: bool) -> Setting:
-    return setting_of(RECIPES[policy.split(",")[0]], paper=True, standby=standby)
+def _setting(study: Study, case: str, policy: str, *, standby: bool) -> Setting:
+    of = cases(study.scale)[case] | {"standby": standby}
+    return setting_of(RECIPES[study.found[case][policy].policy.split(",")[0]], paper=True, **of)
 
 
-def observed(study: Study) -> dict[str, Observed]:
-    """Simulate the hour of the study once more under the bids that the policies chose for the default."""
+def observed(study: Study, case: str) -> dict[str, Observed]:
+    """Simulate the hour of the study once more under the bids that the policies chose in a case."""
     found = {}
     for name in POLICIES:
-        tuned = study.found["default"][name]
-        choice, standby = tuned.choice, name == "QoSG" or name.endswith("standby")
-        setting = _setting(tuned.policy, standby=standby)
+        choice, standby = study.found[case][name].choice, name == "QoSG" or name.endswith("standby")
+        setting = _setting(study, case, name, standby=standby)
         found[name] = observe(setting, [HOUR_SEED], choice.bid, choice.weights, choice.params)
     return found
 
 
-def draw_errors(seen: Mapping[str, Observed]) -> Drawn:
-    """Draw the distribution of the tracking error of the policies on the hour of the study (Fig. 2.5)."""
+def draw_errors(seen: Mapping[str, Observed], title: str) -> Drawn:
+    """Draw the distribution of the tracking error of the policies on the hour of the study (Figs. 2.5, 2.8)."""
     curves = {name: Curve(found.seconds, found.error) for name, found in seen.items()}
-    return draw_error_shares(curves, "Fig. 2.5: tracking error", "The hour of the study.")
+    return draw_error_shares(curves, title, "The hour of the study.")
 
 
-def draw_qos(seen: Mapping[str, Observed]) -> Drawn:
-    """Draw the distribution of each kind's QoS degradation under the policies (Fig. 2.6)."""
+def draw_qos(seen: Mapping[str, Observed], title: str) -> Drawn:
+    """Draw the distribution of each kind's QoS degradation under the policies (Figs. 2.6, 2.9)."""
     kinds = [kind for kind in seen["QoSG"].kinds if not kind.standby]
     services = [
         Service(k.name, k.limit, k.share, {name: found.of(k.name) for name, found in seen.items()}) for k in kinds
     ]
     caption = "Jobs that finish within the hour of the study. A curve must pass above the corner of its limit and 90 %."
-    return draw_services(services, "Fig. 2.6: QoS degradation", caption)
+    return draw_services(services, title, caption)
+
+
+def draw_signals(study: Study) -> Drawn:
+    """Draw saving and mean error of the default's bid under other hours of the signal (Fig. 2.17)."""
+    figure, names = new_figure(320), list(study.signals)
+    outcomes = study.signals.values()
+    figure.add_bar(x=names, y=[100 * saving(o)[0] for o in outcomes], name="saving", marker={"color": BLUE})
+    figure.add_bar(x=names, y=[100 * o.error for o in outcomes], name="mean tracking error", marker={"color": AMBER})
+    dashed = {"color": GREY, "width": 1.5, "dash": "dash"}
+    figure.add_scatter(x=names, y=[7.0] * len(names), mode="lines", name="7 %", line=dashed)
+    figure.update_yaxes(title_text="[%]")
+    figure.update_layout(showlegend=True, barmode="group")
+    caption = "The bid of the default on other hours that start empty. The errors of the thesis lie below 7 %."
+    return Drawn(figure, "Fig. 2.17: other hours of the signal", caption)
 
 
 def draw_savings(study: Study) -> Drawn:

@@ -166,10 +166,13 @@ def _page(study: Study, stated: list[Claim], remarks: list[str], folder: Path) -
     page.add("<h2>All cases</h2>", table(CASES, _case_rows(study), text=(0, 1)))
     page.add("<h2>Other signals under the bid of the default</h2>", table(SIGNALS, _signal_rows(study), text=(0,)))
     page.add("<h2>Without standby jobs: limits and signals</h2>", _sweep(study))
-    seen = draw.observed(study)
     page.add("<h2>Figures</h2>", *map(page.figure, draw.draw_hours(study, folder)))
-    page.add(page.figure(draw.draw_errors(seen)), page.figure(draw.draw_qos(seen)))
+    for case, where, errors, qos in (("default", "", "2.5", "2.6"), ("12 servers", " on 12 servers", "2.8", "2.9")):
+        seen = draw.observed(study, case)
+        page.add(page.figure(draw.draw_errors(seen, f"Fig. {errors}: tracking error{where}")))
+        page.add(page.figure(draw.draw_qos(seen, f"Fig. {qos}: QoS degradation{where}")))
     page.add(page.figure(draw.draw_savings(study)), page.figure(draw.draw_weights(study)))
+    page.add(page.figure(draw.draw_signals(study)))
     page.add(
         "<h2>What was assumed</h2>",
         table(LIMITS, _limit_rows(), text=(0,), caption="QoS limits (chosen by us)"),
