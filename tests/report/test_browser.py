@@ -11,6 +11,8 @@ import pytest
 from chromium import in_browser, needs_chromium
 from synthetic import block_schedule, write_synthetic
 
+from wattline.report.figures.style import Drawn, new_figure
+from wattline.report.page import Page
 from wattline.report.pages.run import write_report
 from wattline.report.pages.sweep import write_sweep
 
@@ -171,3 +173,13 @@ def test_menu_and_legend_of_a_sweep_stand_apart(tmp_path: Path, width: int) -> N
         assert figure["menu"] > 40
         assert figure["apart"]
         assert figure["inside"]
+
+
+def test_a_section_called_figures_has_its_figures(tmp_path: Path) -> None:
+    """The heading's anchor is not taken for the data of the figures."""
+    page = Page("figures")
+    figure = new_figure(200)
+    figure.add_bar(x=["a", "b"], y=[1.0, 2.0], name="one")
+    page.add("<header><h1>Figures</h1></header>", "<h2>Figures</h2>", page.figure(Drawn(figure, "Figure 1", "")))
+    script = 'return [drawn(), document.querySelectorAll(".plot .bars path").length];'
+    assert in_browser(page.write(tmp_path / "page.html"), script) == [1, 2]

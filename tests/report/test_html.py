@@ -23,6 +23,8 @@ from wattline.report.count.run import load
 from wattline.report.figures.beside import draw_comparison
 from wattline.report.figures.jobs import TOP, draw_ranking, draw_waits
 from wattline.report.figures.over_time import BINS, CELLS, RECTANGLES, draw_gantt, draw_load, draw_power, draw_rates
+from wattline.report.figures.style import Drawn, new_figure
+from wattline.report.page import Page
 from wattline.report.pages.comparison import write_comparison
 from wattline.report.pages.run import write_report
 from wattline.report.show import compact, show
@@ -59,7 +61,7 @@ def own_text(path: Path) -> str:
 
 def figures_of(path: Path) -> list[dict[str, object]]:
     """The data of all figures on a page."""
-    match = re.search(r'<script type="application/json" id="figures">(.*?)</script>', own_text(path), re.DOTALL)
+    match = re.search(r'<script type="application/json" id="figures_data">(.*?)</script>', own_text(path), re.DOTALL)
     return json.loads(match.group(1)) if match else []
 
 
@@ -89,6 +91,19 @@ def test_every_section_has_an_anchor_and_is_in_the_contents(journal: Journal, ou
     sections = [a["id"] for tag, a in tags if tag == "h2"]
     assert re.findall(r'href="#([^"]*)"', contents.group()) == sections
     assert text.index("</header>") < contents.start() < text.index("<h2")
+
+
+def test_no_heading_takes_the_place_of_a_figure(out: Path) -> None:
+    """Whatever sections are called, every id is there once: the script finds its data, and each figure its place."""
+    page = Page("figures")
+    page.add("<h2>Figures</h2>", "<h2>Figures data</h2>", "<h2>figures_data</h2>", "<h3>Figure 1</h3>")
+    figure = new_figure(200)
+    figure.add_bar(x=["a"], y=[1.0], name="one")
+    page.add(page.figure(Drawn(figure, "Figure 1", "")), page.figure(Drawn(figure, "Figures", "")))
+    page.write(out)
+    named = [attributes["id"] for _, attributes in Tags(own_text(out)).tags if "id" in attributes]
+    assert len(named) == len(set(named)), named
+    assert [one["id"] for one in figures_of(out)] == ["figure_1", "figure_2"]
 
 
 def test_a_page_is_small_and_knows_what_it_draws(journal: Journal, out: Path) -> None:

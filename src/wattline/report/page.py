@@ -41,7 +41,8 @@ class Page:
         """Register a figure; return the HTML of its place, with title above and caption below (nothing for None)."""
         if drawn is None:
             return ""
-        name = f"figure-{len(self._figures) + 1}"
+        # with an underscore, as everything of the page's own: no anchor of a heading has one
+        name = f"figure_{len(self._figures) + 1}"
         body = drawn.figure.to_json()
         self._figures.append(f'{{"id":"{name}",{body[1:]}')
         height = drawn.figure.layout["height"]
@@ -85,7 +86,7 @@ class Page:
         # "<" would let a name in the data close the script element.
         data = ("[" + ",\n".join(self._figures) + "]").replace("<", "\\u003c")
         library = f"<script>{_asset(LIBRARY)}</script>\n"
-        return f'<script type="application/json" id="figures">{data}</script>\n{library}'.encode(), own
+        return f'<script type="application/json" id="figures_data">{data}</script>\n{library}'.encode(), own
 
 
 def _with_contents(body: str) -> str:

@@ -1,6 +1,6 @@
 "use strict";
 (function () {
-  const source = document.getElementById("figures");
+  const source = document.getElementById("figures_data");
   if (!source) return;
   const figures = JSON.parse(source.textContent);
   const options = {
