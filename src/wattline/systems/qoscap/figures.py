@@ -8,11 +8,11 @@ import numpy as np
 
 from wattline.bidding.hours.days import DayTrial
 from wattline.model import codes
-from wattline.report.figures.style import BLUE, GREY, RED, TEAL, Drawn, new_figure, split_figure
+from wattline.report.figures.style import BLUE, GREY, PALETTE, RED, TEAL, Drawn, new_figure, split_figure
 from wattline.systems.qoscap.cases import OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR
 from wattline.systems.qoscap.claims import LIMIT, mean_cost
 from wattline.systems.qoscap.study import Study, days_of
-from wattline.units import HOUR_S
+from wattline.units import DAY_S, HOUR_S
 
 POINTS = 6000
 """Points that a curve is thinned out to."""
@@ -32,6 +32,36 @@ def draw_costs(study: Study) -> Drawn:
     return Drawn(
         figure, "Cost of a day", "Means over the days; flat prices of 0.10 $/kWh for energy, reserve and error."
     )
+
+
+KINDS_NAMED = 8
+"""Kinds of job that have a colour of their own, those with most jobs first."""
+
+
+def draw_jobs(case: str, seed: int = 1) -> Drawn:
+    """Draw power and run time of the jobs of a machine's days, by kind (Fig. 2.33)."""
+    days = days_of(case, seed)
+    jobs = days.jobs
+    counts = np.bincount(jobs.kind, minlength=len(jobs.kinds))
+    most = np.argsort(-counts, kind="stable")[:KINDS_NAMED]
+    figure = new_figure(360)
+    rows = [(np.flatnonzero(~np.isin(jobs.kind, most)), "others", GREY)]
+    rows += [(np.flatnonzero(jobs.kind == k), jobs.kinds[k], PALETTE[i % len(PALETTE)]) for i, k in enumerate(most)]
+    for where, name, colour in rows:
+        if where.size:
+            figure.add_scatter(
+                x=jobs.work_s[where] / HOUR_S,
+                y=jobs.draw_w[where],
+                name=str(name),
+                mode="markers",
+                marker={"color": colour, "size": 5, "opacity": 0.6},
+            )
+    figure.update_xaxes(title_text="run time [h]", type="log")
+    figure.update_yaxes(title_text="power [W a node]")
+    figure.update_layout(showlegend=True)
+    law = f"drawn by the law of {case.partition(',')[0]}"
+    caption = f"{len(jobs):,} jobs of {days.last_s / DAY_S:.0f} days, {law}; a colour a kind."
+    return Drawn(figure, f"Fig. 2.33: power and run time of jobs, {case}", caption)
 
 
 def draw_day(study: Study, case: str, name: str, seed: int = 1) -> Drawn:

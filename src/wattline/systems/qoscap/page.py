@@ -125,6 +125,7 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
         page.add("<h2>PJM's signal and prices</h2>", _market(study))
     page.add("<h2>Figures</h2>", page.figure(draw.draw_costs(study)))
     shown = next(iter(study.found))
+    page.add(page.figure(draw.draw_jobs(shown)))
     for pair in (PUBLISHED_PAIR, OURS.name):
         page.add(page.figure(draw.draw_day(study, shown, pair)), page.figure(draw.draw_service(study, shown, pair)))
     page.add("<h2>How this was done</h2>", HOW, FOOTER)
