@@ -34,7 +34,7 @@ def draw_costs(study: Study) -> Drawn:
     )
 
 
-KINDS_NAMED = 8
+KINDS_NAMED = 7
 """Kinds of job that have a colour of their own, those with most jobs first."""
 
 
