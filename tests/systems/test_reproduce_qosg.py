@@ -14,10 +14,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from wattline.bidding.searches.choice import Choice
+from wattline.model.regulation import Bid
 from wattline.systems import reproduce
 from wattline.systems.followers import AQA
 from wattline.systems.qosg import jobs, study
+from wattline.systems.qosg.causes import By, tried
 from wattline.systems.reproduction import Claim, Reproduction
+from wattline.systems.tuned import Tuned
 from wattline.systems.work import Work
 
 
@@ -158,3 +162,30 @@ def test_the_rule_of_thumb_is_that_of_the_text() -> None:
     mean_w = 50 * np.mean([jobs.APPLICATIONS[n].draw_w for n in jobs.NAMES]) + 50 * 90.0
     assert bid.mean_w == pytest.approx(mean_w)
     assert bid.reserve_w == pytest.approx(min(mean_w - 9000.0, 30900.0 - mean_w))
+
+
+def test_other_hours_and_limits_are_tried_where_a_statement_does_not_hold() -> None:
+    """A cause is told by what was tried: how often the statement holds on other hours, and at which limits."""
+    scale = study.Scale(other_hours=2)
+    assert set(study.TRIED) <= set(study.cases(scale))
+    todo = study.others(scale)
+    assert len(todo) == len(set(todo)) == len(study.TRIED) * 2 + (len(study.TRIED) - 3) * 2
+
+    def chosen(mean_w: float) -> Any:
+        return Choice("test", Bid(mean_w, 1.0), None)  # type: ignore[arg-type]
+
+    found = study.Study(scale)
+    assert tried(found, lambda by: True) == "cause not tested"
+    found.others = {other: {"QoSG": chosen(10.0 * other.hour + len(other.level))} for other in todo}
+    found.found = {level: {"QoSG": Tuned("QoSG", chosen(7.0), None)} for level in study.OTHER_LEVELS}  # type: ignore[arg-type]
+
+    def above(by: By) -> bool:
+        return by("η = 75 %").bid.mean_w > 15.0
+
+    on_one = "tried: on 2 other hours of jobs and signal it holds on 1"
+    assert tried(found, above, levels=False) == on_one
+    assert tried(found, above) == f"{on_one}; with tight and with loose limits it does not hold"
+    found.others[study.Other("η = 75 %", 0, "loose")] = {"QoSG": chosen(20.0)}
+    assert tried(found, above) == f"{on_one}; with loose limits it holds, with tight ones it does not"
+    at_limits = tried(found, lambda by: by("default").bid.mean_w == 7.0)
+    assert at_limits.endswith("it holds on none; with tight and with loose limits it holds")

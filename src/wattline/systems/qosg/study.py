@@ -59,6 +59,8 @@ class Scale:
     taus_s: tuple[float, ...] = (60.0, 80.0, 94.0, 140.0, 200.0)
     sweep: tuple[int, int] = (30, 4)
     """Mean powers and fits of α of the sweep."""
+    other_hours: int = 4
+    """Other hours on which policies choose, to see what the one hour decides (0: causes are not tried)."""
 
     @classmethod
     def quick(cls) -> Scale:
@@ -78,6 +80,7 @@ class Scale:
             factors=(1.0, 4.0),
             taus_s=(80.0, 200.0),
             sweep=(12, 2),
+            other_hours=0,
         )
 
 
@@ -95,6 +98,30 @@ def cases(scale: Scale) -> dict[str, dict[str, Any]]:
     return found | {f"{name} alone": {"only": name} for name in scale.alone}
 
 
+OTHER_LEVELS = ("tight", "loose")
+TRIED = ("default", "12 servers", *OTHER_LEVELS, "η = 75 %", "mix-long", "mix-short", "fs alone", "bt alone")
+"""Cases in which policies choose on other hours, and at other limits, too."""
+
+
+@dataclass(frozen=True)
+class Other:
+    """A case with another hour of jobs and signal, or other QoS limits."""
+
+    case: str
+    hour: int = 0
+    level: str = ""
+
+
+def others(scale: Scale) -> list[Other]:
+    """Return what is tried to see why a statement does not hold."""
+    if not scale.other_hours:
+        return []
+    hours = range(1, scale.other_hours + 1)
+    fixed = ("default", *OTHER_LEVELS)  # at other limits they are each other
+    found = [Other(case, hour) for case in TRIED for hour in hours]
+    return found + [Other(case, 0, level) for case in TRIED if case not in fixed for level in OTHER_LEVELS]
+
+
 @dataclass
 class Study:
     """All that was found."""
@@ -110,6 +137,8 @@ class Study:
     """signal → an hour under the bid of the default"""
     sweep: list[Point] = field(default_factory=list)
     """Without standby jobs: limits × signals."""
+    others: dict[Other, dict[str, Choice]] = field(default_factory=dict)
+    """policy → what it chose on another hour, or at other limits"""
     has_recorded: bool = False
 
 
@@ -120,7 +149,8 @@ def run_study(scale: Scale, work: Work) -> Study:
     todo_points = [(factor, tau_s, *scale.sweep) for factor in scale.factors for tau_s in scale.taus_s]
     words = f"{len(todo)} cases: bids on one hour, then fresh ones"
     work.say(f"{words}; without standby jobs limits × {scale.factors}, τ {scale.taus_s} s")
-    work.plan(len(todo) + len(todo_points))
+    todo_others = others(scale)
+    work.plan(len(todo) + len(todo_points) + len(todo_others))
     study.found = dict(zip(todo, work.each(_case, [(name, scale) for name in todo], threads=True), strict=True))
     trial = Trial(setting_of(QOSG, paper=True), [HOUR_SEED])
     study.published = trial.run(PUBLISHED_BID, np.array([*PUBLISHED_WEIGHTS.values(), 0.0]))
@@ -128,6 +158,8 @@ def run_study(scale: Scale, work: Work) -> Study:
     mean_w = plain.idle_total_w + plain.load_w()
     study.at_load = Trial(plain, [HOUR_SEED]).run(Bid(mean_w, 0.2 * mean_w), np.array([*PUBLISHED_WEIGHTS.values()]))
     study.sweep = work.each(_point, todo_points, threads=True)
+    chosen = work.each(_other, [(other, scale) for other in todo_others], threads=True)
+    study.others = dict(zip(todo_others, chosen, strict=True))
     days = recorded_signals()
     study.has_recorded = bool(days)
     study.signals = other_signals(study.found["default"]["QoSG"].choice, days)
@@ -137,6 +169,19 @@ def run_study(scale: Scale, work: Work) -> Study:
 def _case(asked: tuple[str, Scale]) -> dict[str, Tuned]:
     name, scale = asked
     return policies(name, cases(scale)[name], scale)
+
+
+def _other(asked: tuple[Other, Scale]) -> dict[str, Choice]:
+    """Let QoSG choose, and in the cases that have them the baselines, without standby jobs."""
+    other, scale = asked
+    case = cases(scale)[other.case] | ({"level": other.level} if other.level else {})
+    seed = HOUR_SEED + other.hour
+    found = {"QoSG": qosg(case, scale, seed=seed)}
+    if other.case in BESIDE:
+        plain = {**case, "standby": False}
+        found[TRACKING_ONLY.name] = tracking_only(plain, scale, seed=seed)
+        found[ENERGYQARE.name] = energyqare(plain, scale, seed=seed)
+    return found
 
 
 def _point(asked: tuple[float, float, int, int]) -> Point:
@@ -151,7 +196,7 @@ def policies(name: str, case: dict[str, Any], scale: Scale) -> dict[str, Tuned]:
         found["QoSG, one fit"] = _found("QoSG, one fit", qosg(case, scale, fits=1), case, scale)
         corrected = qosg(case, scale, signal=Gaussian.correlated(0.40, TAU_S))
         found["QoSG, corrected"] = _found("QoSG, corrected", corrected, case, scale)
-    if name in ("default", "12 servers"):
+    if name in BESIDE:
         for label, standby in (("", False), (" with standby", True)):
             of = {**case, "standby": standby}
             for policy, choose in ((TRACKING_ONLY, tracking_only), (ENERGYQARE, energyqare)):
@@ -160,6 +205,9 @@ def policies(name: str, case: dict[str, Any], scale: Scale) -> dict[str, Tuned]:
         found["Slackline"] = _found("Slackline", slackline(case, scale), case, scale)
     return found
 
+
+BESIDE = ("default", "12 servers")
+"""Cases in which the baselines choose, too."""
 
 RECIPES = {"QoSG": QOSG, "Tracking-only": TRACKING_ONLY, "EnergyQARE": ENERGYQARE, "Slackline": SLACKLINE}
 
@@ -180,11 +228,18 @@ def _hours(scale: Scale, case: dict[str, Any]) -> int:
     return max(3, min(200, scale.fresh_hours if nodes == NODES else hours))
 
 
-def qosg(case: dict[str, Any], scale: Scale, *, fits: int | None = None, signal: Gaussian | None = None) -> Choice:
+def qosg(
+    case: dict[str, Any],
+    scale: Scale,
+    *,
+    fits: int | None = None,
+    signal: Gaussian | None = None,
+    seed: int = HOUR_SEED,
+) -> Choice:
     """Let QoSG choose on one hour that starts empty, as in the paper."""
     few = case.get("nodes", NODES) > LARGE
     return qosg_bid(
-        Trial(setting_of(QOSG, paper=True, **case), [HOUR_SEED]),
+        Trial(setting_of(QOSG, paper=True, **case), [seed]),
         mode=STRICT,
         signal=signal,
         points=scale.points // 3 if few else scale.points,
@@ -192,12 +247,12 @@ def qosg(case: dict[str, Any], scale: Scale, *, fits: int | None = None, signal:
     )
 
 
-def tracking_only(case: dict[str, Any], scale: Scale) -> Choice:
+def tracking_only(case: dict[str, Any], scale: Scale, *, seed: int = HOUR_SEED) -> Choice:
     """Return Tracking-only with its own rule of thumb (thesis §2.5.1), simulated on the one hour."""
     del scale  # there is nothing to search
     setting = setting_of(TRACKING_ONLY, paper=True, **case)
     bid = rule_of_thumb(setting)
-    return Choice("rule of thumb", bid, Trial(setting, [HOUR_SEED]).run(bid))
+    return Choice("rule of thumb", bid, Trial(setting, [seed]).run(bid))
 
 
 def rule_of_thumb(setting: Setting) -> Bid:
@@ -208,9 +263,9 @@ def rule_of_thumb(setting: Setting) -> Bid:
     return Bid(mean_w, largest_reserve_w(setting, mean_w, STRICT))
 
 
-def energyqare(case: dict[str, Any], scale: Scale) -> Choice:
+def energyqare(case: dict[str, Any], scale: Scale, *, seed: int = HOUR_SEED) -> Choice:
     """Let EnergyQARE search its grid on the one hour for the cheapest bid that meets tracking (thesis §2.5.1)."""
-    trial = Trial(setting_of(ENERGYQARE, paper=True, **case), [HOUR_SEED])
+    trial = Trial(setting_of(ENERGYQARE, paper=True, **case), [seed])
     return grid_bid(trial, mode=STRICT, step=scale.grid_step, rule=TRACKING)
 
 

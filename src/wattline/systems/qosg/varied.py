@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from wattline.systems.followers import QOSG
+from wattline.systems.qosg.causes import By, tried
 from wattline.systems.qosg.jobs import setting_of
 from wattline.systems.qosg.study import Study, saving, standby_share
 from wattline.systems.qosg.words import LIMITS, at, claim, minus, percent, saved, weights_of
-from wattline.systems.reproduction import NOT_TESTED, Claim
+from wattline.systems.reproduction import Claim
 
 LEVELS = ("tight", "default", "loose")
 UTILIZATIONS = {"25 %": "η = 25 %", "50 %": "default", "75 %": "η = 75 %"}
@@ -34,6 +35,16 @@ def _levels(study: Study) -> list[Claim]:
     means = [at(study, level).choice.bid.mean_w for level in LEVELS]
     savings = [saved(study, level) for level in LEVELS]
     filled = [standby_share(at(study, level).choice.outcome) for level in LEVELS]
+
+    def costlier(by: By) -> bool:
+        chosen = [by(level) for level in LEVELS]
+        powers, parts = [one.bid.mean_w for one in chosen], [saving(one.outcome)[0] for one in chosen]
+        return powers[0] > powers[1] > powers[2] and parts[0] < parts[1] < parts[2]
+
+    def fuller(by: By) -> bool:
+        parts = [standby_share(by(level).outcome) for level in LEVELS]
+        return parts[0] > parts[1] > parts[2]
+
     return [
         claim(
             "Fig. 2.12",
@@ -44,7 +55,7 @@ def _levels(study: Study) -> list[Claim]:
                 for level, mean, part in zip(LEVELS, means, savings, strict=True)
             ),
             means[0] > means[1] > means[2] and savings[0] < savings[1] < savings[2],
-            "one hour of jobs and signal decides between bids that lie close; " + NOT_TESTED,
+            f"one hour of jobs and signal decides between bids that lie close; {tried(study, costlier, levels=False)}",
         ),
         claim(
             "Fig. 2.12",
@@ -52,7 +63,7 @@ def _levels(study: Study) -> list[Claim]:
             "Tighter QoS constraints lead to more standby jobs (their part of all energy).",
             "; ".join(f"{level}: {part:.1%}" for level, part in zip(LEVELS, filled, strict=True)),
             filled[0] > filled[1] > filled[2],
-            "it follows P̄, and with it the hour's bids; " + NOT_TESTED,
+            f"it follows P̄, and with it the hour's bids; {tried(study, fuller, levels=False)}",
         ),
     ]
 
@@ -61,6 +72,22 @@ def _loads(study: Study) -> list[Claim]:
     high = saved(study, "η = 75 %")
     fs = [float(weights_of(at(study, mix))[0]) for mix in ("mix-long", "default", "mix-short")]
     told = " → ".join(f"{value:.1%}" for value in fs)
+
+    def weights(by: By) -> list[float]:
+        chosen = [by(mix).weights for mix in ("mix-long", "default", "mix-short")]
+        return [0.0 if one is None else float(one[0]) for one in chosen]
+
+    def rises(by: By) -> bool:
+        first, second, third = weights(by)
+        return first < second < third
+
+    def as_published(by: By) -> bool:
+        first, _, third = weights(by)
+        return abs(first - 0.08) <= 0.03 and abs(third - 0.18) <= 0.03
+
+    def saves(by: By) -> bool:
+        return abs(saving(by("η = 75 %").outcome)[0] - 0.251) <= 0.05
+
     return [
         claim(
             "Fig. 2.14",
@@ -68,7 +95,7 @@ def _loads(study: Study) -> list[Claim]:
             "At 75 % utilization the saving is 25.1 % (5 points granted).",
             "; ".join(f"{load}: {minus(saved(study, case))}" for load, case in UTILIZATIONS.items()),
             abs(high - 0.251) <= 0.05,
-            f"{LIMITS}; {NOT_TESTED}",
+            f"{LIMITS}; {tried(study, saves)}",
         ),
         claim(
             "Fig. 2.15",
@@ -76,7 +103,7 @@ def _loads(study: Study) -> list[Claim]:
             "The weight of fs rises from W1 (long jobs) over W2 (the default) to W3 (short jobs).",
             told,
             fs[0] < fs[1] < fs[2],
-            f"{LIMITS}; {NOT_TESTED}",
+            f"{LIMITS}; {tried(study, rises)}",
         ),
         claim(
             "Fig. 2.15",
@@ -84,7 +111,7 @@ def _loads(study: Study) -> list[Claim]:
             "From W1 to W3 the weight of fs rises from 8 % to 18 % (3 points granted to each).",
             told,
             abs(fs[0] - 0.08) <= 0.03 and abs(fs[2] - 0.18) <= 0.03,
-            f"{LIMITS}, and with them each type's weight; {NOT_TESTED}",
+            f"{LIMITS}, and with them each type's weight; {tried(study, as_published)}",
         ),
     ]
 
@@ -108,6 +135,10 @@ def _alone(study: Study) -> list[Claim]:
             )
         )
     fs, bt = saved(study, "fs alone"), saved(study, "bt alone")
+
+    def less(by: By) -> bool:
+        return saving(by("fs alone").outcome)[0] < saving(by("bt alone").outcome)[0]
+
     found.append(
         claim(
             "Fig. 2.16",
@@ -115,7 +146,7 @@ def _alone(study: Study) -> list[Claim]:
             "A workload of fs, which draws least power, saves less than one of bt.",
             f"fs {minus(fs)}, bt {minus(bt)}",
             fs < bt,
-            f"{LIMITS}; {NOT_TESTED}",
+            f"{LIMITS}; {tried(study, less)}",
         )
     )
     return found
