@@ -424,3 +424,10 @@ def test_the_scenario_of_drawn_jobs_draws_them_again(tmp_path: Path) -> None:
     text = json.loads((tmp_path / "out" / "manifest.json").read_text())["scenario"]
     (tmp_path / "again.toml").write_text(text)
     assert wl.load(tmp_path / "again.toml").simulate().jobs["end_s"].to_list() == run.jobs["end_s"].to_list()
+
+
+def test_no_node_more_is_as_many_as_now() -> None:
+    """A part of nothing is told as what it is."""
+    jobs = wl.from_frame({"submit_s": [0, 5], "work_s": [60, 30], "nodes": [2, 1]})
+    found = wl.whatif(jobs, wl.Machine(nodes=4), nodes="+0%", causes=False)
+    assert found.sentence.startswith("With as many nodes as now (4) ")

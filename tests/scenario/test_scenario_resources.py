@@ -82,6 +82,7 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, resources: str, told: s
         ("job,amount\n7,1\n", "column 'job_id' is missing"),
         ("job_id,amount\n7,1.5\n", "whole number"),
         ("job_id,amount\n7,-1\n", "whole number"),
+        ("job_id,amount\n7,12345678901234567\n", "more than 16 digits"),
         ("job_id,amount\n7,1\n7,2\n", "line 2 already"),
         ("job_id,amount\n", "only a header"),
         ("job_id,amount\n7,1,3\n", "expected 2 columns"),

@@ -100,7 +100,8 @@ def load(file: Path) -> list[Mechanism]:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as problem:
-        raise PolicyError(f"{problem.filename or file}:{problem.lineno}: {problem.msg}") from None
+        where = f"{problem.filename or file}" + (f":{problem.lineno}" if problem.lineno else "")
+        raise PolicyError(f"{where}: {problem.msg}") from None
     except PolicyError as problem:
         raise PolicyError(f"{file}:{_line_in(file, problem)}: {problem}") from None
     except (Exception, SystemExit) as problem:

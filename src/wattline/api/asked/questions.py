@@ -227,7 +227,12 @@ def ask_nodes(given: str | int, told: str) -> Question:
         if count < 1:
             raise InputError(f"{told}: a machine of {ground.nodes:,} cannot have so many less")
         more = count - ground.nodes
-        text = f"{_counted(abs(more), ground.unit)} {'more' if more >= 0 else 'less'} ({count:,})"
+        size = (
+            f"{_counted(abs(more), ground.unit)} {'more' if more > 0 else 'less'}"
+            if more
+            else f"as many {ground.unit}s as now"
+        )
+        text = f"{size} ({count:,})"
         return Change("nodes", text, _counted(count, ground.unit), {"cluster.nodes": count})
 
     return Question(told, change)

@@ -109,6 +109,8 @@ def fit(
     _refuse_share(share, chosen=chosen)
     if out is not None:
         refuse_same(table, out)
+    if not 0.0 < miss < 1.0:
+        raise InputError(f"--miss {miss:g}: must be a probability between 0 and 1")
     axes = {"nodes": _counts("--nodes", nodes), "cores": _counts("--cores", cores), "caps_w": _numbers("--caps", caps)}
     turbo_w = asked("--turbo", power_w, turbo)
     read = read_configurations(table, reduce=reduce.value, turbo_w=turbo_w)

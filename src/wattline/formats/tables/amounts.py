@@ -40,6 +40,8 @@ def read_amounts(path: Path | str) -> dict[int, int]:
 
 def _whole(path: Path | str, line: int, field: str, text: str | None) -> int:
     told = (text or "").strip()
-    if not (told.isascii() and told.isdigit() and len(told) <= DIGITS):
+    if not (told.isascii() and told.isdigit()):
         raise TraceError.at(path, "expected a whole number from 0 on", line=line, field=field, value=text)
+    if len(told) > DIGITS:
+        raise TraceError.at(path, f"has more than {DIGITS} digits", line=line, field=field, value=text)
     return int(told)
