@@ -207,6 +207,12 @@ def long_only(s, arg, param, memory):
     return greedy(s, [j for j in waiting(s) if s.work[j] > 0])
 
 
+@policy("select", name="zero-length-request")
+def patient_only(s, arg, param, memory):
+    """Ignores jobs that ask for no time."""
+    return greedy(s, [j for j in waiting(s) if s.estimate_s[j] > 0])
+
+
 @policy("select", name="power-limit")
 def unlimited(s, arg, param, memory):
     """Waits for the limit to go away."""

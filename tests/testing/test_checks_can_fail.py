@@ -37,6 +37,7 @@ EXPECTED = {
     "ties": "IndexError",
     "wide-jobs": "wait",
     "zero-length": "wait",
+    "zero-length-request": "wait",
     "power-limit": "wait",
     "node-classes": "wait",
     "finishes": "wait",

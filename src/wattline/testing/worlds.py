@@ -129,8 +129,9 @@ def wide() -> World:
 
 @named
 def zero_length() -> World:
-    """Jobs that take no time, alone and beside others."""
-    return World(jobs([0, 0, 0, 5, 5], [0, 10, 0, 0, 0], [2, 3, 4, 4, 1]), Cluster((nodes(4),)))
+    """Jobs that take no time, alone and beside others; some ask for none."""
+    asked = [0.0, 21.0, 1.0, 0.0, 1.0]
+    return World(jobs([0, 0, 0, 5, 5], [0, 10, 0, 0, 0], [2, 3, 4, 4, 1], request_s=asked), Cluster((nodes(4),)))
 
 
 @named
