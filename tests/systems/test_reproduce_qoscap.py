@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from systems_statements import check_rows, check_statements
 
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
@@ -43,7 +44,7 @@ def test_every_pair_is_there_and_reasons_are_given(reproduced: Reproduction) -> 
     assert set(numbers["fixed bids"]) == {"EnergyQARE + FES", "QoSCap + FES"}
     assert all(len(claim.because) > 30 for claim in reproduced.claims if not claim.holds)
     page = reproduced.path.read_text()
-    assert page.count("<figure>") == 5  # costs, and for two pairs a day and the service of every kind
+    assert page.count("<figure>") == 6  # costs, jobs, and for two pairs a day and the service of every kind
     assert page.count("<table") == 3  # claims, the one machine, and narrower caps
 
 
@@ -103,3 +104,9 @@ def test_theta(data_dir: Path) -> None:
     assert len(first.jobs) > 200
     assert 0 <= first.jobs.submit_s[0] < 86400.0
     assert {k.name: k.arrival_per_s for k in first.kinds} != {k.name: k.arrival_per_s for k in second.kinds}
+
+
+def test_the_document_shows_what_comes_out(reproduced: Reproduction) -> None:
+    """Statements word for word, and the rows of every table that a smaller run has."""
+    check_statements(reproduced)
+    check_rows(reproduced)
