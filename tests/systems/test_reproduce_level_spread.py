@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from systems_statements import check_rows, check_statements
 
 from wattline.systems import reproduce
 from wattline.systems.level_spread import study as level_spread_study
@@ -202,3 +203,9 @@ def test_cases_are_counted_by_policy_and_workload() -> None:
     assert simple.of_large.mean == pytest.approx(-0.25)  # half the time of one, twice that of the other
     assert simple.best == 0.5
     assert standing(found, ("Simple", "RDN")).better.mean == 0.25
+
+
+def test_the_document_shows_what_comes_out(found: Reproduction) -> None:
+    """Statements word for word, and the rows of every table that a smaller run has."""
+    check_statements(found)
+    check_rows(found)
