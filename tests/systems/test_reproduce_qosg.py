@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
+from systems_statements import check_rows, check_statements
 
 from wattline.bidding.searches.choice import Choice
 from wattline.model.regulation import Bid
@@ -189,3 +190,9 @@ def test_other_hours_and_limits_are_tried_where_a_statement_does_not_hold() -> N
     assert tried(found, above) == f"{on_one}; with loose limits it holds, with tight ones it does not"
     at_limits = tried(found, lambda by: by("default").bid.mean_w == 7.0)
     assert at_limits.endswith("it holds on none; with tight and with loose limits it holds")
+
+
+def test_the_document_shows_what_comes_out(reproduced: Reproduction) -> None:
+    """Statements word for word, and the rows of every table that a smaller run has."""
+    check_statements(reproduced)
+    check_rows(reproduced)
