@@ -33,10 +33,6 @@ class WattlineError(Exception):
     field: str | None = None
     value: object = None
 
-    def __str__(self) -> str:
-        """Return the line; line breaks of what was given (names may have some) are shown as such."""
-        return super().__str__().replace("\n", "\\n").replace("\r", "\\r")
-
     def about(
         self, file: Path | str | None = None, line: int | None = None, field: str | None = None, value: object = None
     ) -> Self:
@@ -82,7 +78,7 @@ class TraceError(InputError):
         hint: str = "",
     ) -> TraceError:
         """Build the house form: ``file:line: field 'x': problem (got 'value'); hint``."""
-        where = f"{path}:{line}" if line is not None else str(path)
+        where = f"{one_line(path)}:{line}" if line is not None else one_line(path)
         what = f" field {field!r}:" if field is not None else ""
         got = f" (got {shorten(value)})" if value is not None else ""
         return cls(f"{where}:{what} {problem}{got}{'; ' + hint if hint else ''}").about(path, line, field, value)
@@ -117,6 +113,11 @@ def shorten(value: object, limit: int = 60) -> str:
 def cut(text: str, limit: int = 60) -> str:
     """Return a text as it was typed, cut to ``limit`` characters."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def one_line(given: object) -> str:
+    """Return a text that was given, a name say, with its line breaks shown as such."""
+    return str(given).replace("\n", "\\n").replace("\r", "\\r")
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wattline.errors import InputError, ScenarioError, cut
+from wattline.errors import InputError, ScenarioError, cut, one_line
 from wattline.scenario.read.base import KeyPath
 
 LONGEST = 200
@@ -38,7 +38,7 @@ class Source:
         """Return the error of a key: where, section and key (a flag says that itself), what is wrong."""
         where = self.where(path)
         flag = where.startswith("--") and not where.startswith("--set ")
-        told = ScenarioError(f"{where}: {'' if flag or self.is_program else _name(path)}{problem}")
+        told = ScenarioError(f"{where}: {'' if flag or self.is_program else _name(path)}{one_line(problem)}")
         return told.about(None if self.is_program else self.file, self.line(path), ".".join(map(str, path)) or None)
 
     def line(self, path: KeyPath) -> int | None:
