@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from systems_statements import check_rows, check_statements
 
 from wattline.systems import reproduce
 from wattline.systems.aqa.study import Scale
@@ -130,3 +131,9 @@ def test_every_claim_has_a_verdict_and_a_reason(found: Reproduction) -> None:
     """A published statement that does not hold says why."""
     assert len(found.claims) >= 8
     assert all(claim.holds or claim.because for claim in found.claims)
+
+
+def test_the_document_shows_what_comes_out(found: Reproduction) -> None:
+    """Statements word for word, and the rows of every table that a smaller run has."""
+    check_statements(found)
+    check_rows(found)
