@@ -202,6 +202,7 @@ def test_ctrl_c_leaves_nothing_behind(wattline: Call, folder: Path, monkeypatch:
                 yield pl.DataFrame({"node": [0, 1], "time_s": [60.0 * i] * 2, "power_w": [50.0 + i, 60.0 + i]})
 
     monkeypatch.setattr("wattline.telemetry.read.open_source", lambda *_, **__: Endless())
+    monkeypatch.setattr("wattline.wiring.watched.left_behind", ["a policy of an earlier call did not come back"])
     answer = wattline("telemetry", "check", "endless", "--json")
     assert answer.code == 130
     assert answer.err.splitlines()[-1] == "wattline: interrupted"

@@ -84,6 +84,7 @@ def call(arguments: list[str]) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Unicode shows ? instead of failing
     said.clear()
+    earlier = len(_left_behind())
     try:
         _refuse_bytes(arguments)
         if "--help" not in arguments:
@@ -95,7 +96,7 @@ def call(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt as problem:
-        return complain(_left_behind() or str(problem) or "interrupted", INTERRUPTED)
+        return complain(_last_of(earlier) or str(problem) or "interrupted", INTERRUPTED)
     except WattlineError as problem:
         return complain(str(problem), FAILED if isinstance(problem, RunError) else BAD_INPUT)
     except OSError as problem:
@@ -117,7 +118,7 @@ def call(arguments: list[str]) -> int:
             raise
         return complain(f"the reader of tables gave up: {' '.join(str(problem).split())}", FAILED)
     if code == INTERRUPTED and not said:  # the parser turns Ctrl-C into this code, without a word
-        complain(_left_behind() or "interrupted", INTERRUPTED)
+        complain(_last_of(earlier) or "interrupted", INTERRUPTED)
     return code
 
 
@@ -136,10 +137,14 @@ def _refuse_bytes(arguments: list[str]) -> None:
             raise InputError(f"{shorten(argument)}: is not UTF-8 text; rename it, or give another name") from None
 
 
-def _left_behind() -> str:
-    """Return what was said of a user's policy that did not come back (nothing: an empty text)."""
-    watched = sys.modules.get("wattline.wiring.watched")
-    return next(reversed(getattr(watched, "left_behind", [])), "")
+def _left_behind() -> list[str]:
+    """Return what was said of users' policies that did not come back in this process."""
+    return list(getattr(sys.modules.get("wattline.wiring.watched"), "left_behind", []))
+
+
+def _last_of(earlier: int) -> str:
+    """Return what was said last of one that did not come back in this call, not earlier (nothing: an empty text)."""
+    return next(reversed(_left_behind()[earlier:]), "")
 
 
 def _is_full(stream: Any) -> bool:
