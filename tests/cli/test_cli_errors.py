@@ -266,6 +266,14 @@ def test_the_noise_of_an_emulated_node_is_within_reason(folder: Path, wattline: 
     assert "--noise" in answer.err
 
 
+def test_tables_in_tables_without_end_are_refused(folder: Path, wattline: Call) -> None:
+    """A key of thousands of dots is an unknown key, not an error of the program."""
+    (folder / "l.toml").write_text(".".join(["a"] * 5000) + " = 1\n")
+    answer = wattline("launcher", "l.toml", "--check")
+    assert (answer.code, answer.err.count("\n")) == (2, 1), answer.err[:500]
+    assert "a: unknown key" in answer.err
+
+
 @pytest.mark.parametrize("text", ['run_dir = "\\u0000"', 'run_dir = "run"\n[[nodes]]\nnames = "n\\u0000"'])
 def test_a_nul_in_a_file_of_a_machine_is_refused(folder: Path, wattline: Call, text: str) -> None:
     """Before anything is started, with its key."""

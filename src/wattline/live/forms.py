@@ -80,13 +80,17 @@ def read_form(path: Path | str, model: type[Checked], what: str) -> Checked:
         raise InputError(f"{path}: {_explain(details[0], model)}").about(path) from None
 
 
-def _refuse_nul(path: Path | str, data: Any, where: str = "") -> None:
-    """Refuse a NUL in any text: no path, name or command of a system can hold one."""
-    if isinstance(data, str) and "\0" in data:
-        raise InputError(f"{path}: {where}: holds a NUL character, got {shorten(data)}").about(path)
-    rows = data.items() if isinstance(data, dict) else enumerate(data, 1) if isinstance(data, list) else ()
-    for key, value in rows:
-        _refuse_nul(path, value, f"{where}.{key}" if where else str(key))
+def _refuse_nul(path: Path | str, data: dict[str, Any]) -> None:
+    """Refuse a NUL in any text: no path, name or command of a system can hold one. Tables may lie in tables, deeply."""
+    left: list[tuple[str, Any]] = list(data.items())
+    while left:
+        key, value = left.pop()
+        if isinstance(value, str) and "\0" in value:
+            raise InputError(f"{path}: {key}: holds a NUL character, got {shorten(value)}").about(path)
+        if isinstance(value, dict):
+            left += value.items()
+        elif isinstance(value, list):
+            left += [(key, one) for one in value]
 
 
 def _explain(detail: Any, model: type[BaseModel]) -> str:
