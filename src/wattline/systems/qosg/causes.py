@@ -12,6 +12,11 @@ By = Callable[..., Choice]
 """Returns what a policy (QoSG unless another is named) chose in a case."""
 
 
+def own(study: Study) -> By:
+    """Return what was chosen on the hour of the study: the check of a statement is the one that is tried elsewhere."""
+    return lambda case, policy="QoSG": study.found[case][policy].choice
+
+
 def tried(study: Study, holds: Callable[[By], bool], *, levels: bool = True) -> str:
     """Return in words where a statement holds: on other hours, and (``levels``) at tight and loose limits."""
     if not study.others:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wattline.systems.followers import QOSG
-from wattline.systems.qosg.causes import By, tried
+from wattline.systems.qosg.causes import By, own, tried
 from wattline.systems.qosg.jobs import setting_of
 from wattline.systems.qosg.study import Study, saving, standby_share
 from wattline.systems.qosg.words import LIMITS, at, claim, minus, percent, saved, weights_of
@@ -54,7 +54,7 @@ def _levels(study: Study) -> list[Claim]:
                 f"{level}: {mean:,.0f} W, {minus(part)}"
                 for level, mean, part in zip(LEVELS, means, savings, strict=True)
             ),
-            means[0] > means[1] > means[2] and savings[0] < savings[1] < savings[2],
+            costlier(own(study)),
             f"one hour of jobs and signal decides between bids that lie close; {tried(study, costlier, levels=False)}",
         ),
         claim(
@@ -62,14 +62,13 @@ def _levels(study: Study) -> list[Claim]:
             "tighter QoS: more standby jobs",
             "Tighter QoS constraints lead to more standby jobs (their part of all energy).",
             "; ".join(f"{level}: {part:.1%}" for level, part in zip(LEVELS, filled, strict=True)),
-            filled[0] > filled[1] > filled[2],
+            fuller(own(study)),
             f"it follows P̄, and with it the hour's bids; {tried(study, fuller, levels=False)}",
         ),
     ]
 
 
 def _loads(study: Study) -> list[Claim]:
-    high = saved(study, "η = 75 %")
     fs = [float(weights_of(at(study, mix))[0]) for mix in ("mix-long", "default", "mix-short")]
     told = " → ".join(f"{value:.1%}" for value in fs)
 
@@ -94,7 +93,7 @@ def _loads(study: Study) -> list[Claim]:
             "75 % utilization: −25.1 %",
             "At 75 % utilization the saving is 25.1 % (5 points granted).",
             "; ".join(f"{load}: {minus(saved(study, case))}" for load, case in UTILIZATIONS.items()),
-            abs(high - 0.251) <= 0.05,
+            saves(own(study)),
             f"{LIMITS}; {tried(study, saves)}",
         ),
         claim(
@@ -102,7 +101,7 @@ def _loads(study: Study) -> list[Claim]:
             "weight of fs rises with its occupancy",
             "The weight of fs rises from W1 (long jobs) over W2 (the default) to W3 (short jobs).",
             told,
-            fs[0] < fs[1] < fs[2],
+            rises(own(study)),
             f"{LIMITS}; {tried(study, rises)}",
         ),
         claim(
@@ -110,7 +109,7 @@ def _loads(study: Study) -> list[Claim]:
             "weight of fs from 8 % to 18 %",
             "From W1 to W3 the weight of fs rises from 8 % to 18 % (3 points granted to each).",
             told,
-            abs(fs[0] - 0.08) <= 0.03 and abs(fs[2] - 0.18) <= 0.03,
+            as_published(own(study)),
             f"{LIMITS}, and with them each type's weight; {tried(study, as_published)}",
         ),
     ]
@@ -145,7 +144,7 @@ def _alone(study: Study) -> list[Claim]:
             "fs saves less than bt",
             "A workload of fs, which draws least power, saves less than one of bt.",
             f"fs {minus(fs)}, bt {minus(bt)}",
-            fs < bt,
+            less(own(study)),
             f"{LIMITS}; {tried(study, less)}",
         )
     )
