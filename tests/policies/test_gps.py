@@ -128,6 +128,10 @@ def test_nodes_that_the_target_allows(target_w: float, down: int, expected: floa
 # ------------------------------------------------------------------ whole passes, written another way
 
 
+SHARES = slice(gps_module.KNOWN + 4 * gps_module.NODES, gps_module.KNOWN + 4 * (gps_module.NODES + 1))
+"""Where the policy keeps the shares of the four kinds."""
+
+
 def wanted(s: State) -> tuple[list[int], list[float]]:
     """Return the jobs that sharing without pauses and debts starts now, and the shares, from the published
     description.
@@ -190,7 +194,7 @@ def test_every_pass_starts_whom_the_description_says(cap: str, mix: list[Any], y
         if happened & codes.TICK:
             assert taken(s, codes.ACT_START) == expected
             if waiting(s) or expected:
-                np.testing.assert_allclose(sim.memory[codes.SELECT][8:12], shares, rtol=1e-9, atol=1e-9)
+                np.testing.assert_allclose(sim.memory[codes.SELECT][SHARES], shares, rtol=1e-9, atol=1e-9)
         assert not np.any(s.a_verdict[s.a_from[0] : s.a_n[0]])
 
 

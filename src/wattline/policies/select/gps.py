@@ -10,6 +10,7 @@ from wattline.kernel.compiled import kernel
 from wattline.model.codes import SHARE, TICK
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
+from wattline.model.state.switches import N_STARTS
 from wattline.physics.power import committed_span_w, headroom_w, start_increase_w, uncapped_increase_w
 from wattline.policies.select.kinds import (
     count_kinds,
@@ -25,8 +26,39 @@ NEAREST, CEIL, FLOOR = range(3)
 BARELY = 1e-9
 """A share that is off a whole number of jobs by no more than this is that number: sums of floats are."""
 
-WAITING, RUNNING, NODES, STARTS, DEBT = range(5)
-"""memory: numbers for every kind, one block after the other; then one for every running job"""
+K_TARGET, K_NODES, K_WAITING, K_ARRIVED, K_STARTED, K_ENDED, KNOWN = range(7)
+"""memory: first what shares were made for"""
+
+WAITING, RUNNING, NODES, WANTED, STARTS, DEBT, BLOCKS = range(7)
+"""memory behind it: numbers for every kind, one block after the other; then one for every running job"""
+
+
+@kernel
+def shares_stand(s: State, known: Any) -> bool:
+    """Tell whether all that shares depend on is as it was when they were made: ticks come more often than targets.
+
+    Who leaves the queue has started or ended, so these numbers tell of every change in it but its order, which does not
+    matter here.
+    """
+    return (
+        s.target_w[0] == known[K_TARGET]  # false without a target, which is NaN
+        and s.pool_count[0] - s.down[0] == known[K_NODES]
+        and s.q_len[0] == known[K_WAITING]
+        and s.n_arrived[0] == known[K_ARRIVED]
+        and s.counter[N_STARTS] == known[K_STARTED]
+        and s.n_ended[0] == known[K_ENDED]
+    )
+
+
+@kernel
+def note_shares(s: State, known: Any) -> None:
+    """Note what shares are made for."""
+    known[K_TARGET] = s.target_w[0]
+    known[K_NODES] = s.pool_count[0] - s.down[0]
+    known[K_WAITING] = s.q_len[0]
+    known[K_ARRIVED] = s.n_arrived[0]
+    known[K_STARTED] = s.counter[N_STARTS]
+    known[K_ENDED] = s.n_ended[0]
 
 
 @kernel
@@ -109,7 +141,7 @@ def jobs_to_start(s: State, carry: bool, rounding: float, running: Any, shares: 
     one_class=True,
     weights=True,
     preempts=True,
-    memory=Memory(per_kind=5, per_running=1),
+    memory=Memory(fixed=KNOWN, per_kind=BLOCKS, per_running=1),
     params={
         "carry": Param(
             0.0, "1: round shares down to whole jobs and carry the rest; 0: round to the nearest", whole=True
@@ -136,26 +168,31 @@ def jobs_to_start(s: State, carry: bool, rounding: float, running: Any, shares: 
 def gps(s: State, mask: int, param: Any, memory: Any) -> int:
     """Share the nodes that the power target allows among the kinds of job by weights."""
     kinds = s.k_nodes.shape[0]
-    waiting = memory[WAITING * kinds : (WAITING + 1) * kinds]
-    running = memory[RUNNING * kinds : (RUNNING + 1) * kinds]
-    shares = memory[NODES * kinds : (NODES + 1) * kinds]
-    starts = memory[STARTS * kinds : (STARTS + 1) * kinds]
+    by_kind = memory[KNOWN:]
+    waiting = by_kind[WAITING * kinds : (WAITING + 1) * kinds]
+    running = by_kind[RUNNING * kinds : (RUNNING + 1) * kinds]
+    shares = by_kind[NODES * kinds : (NODES + 1) * kinds]
+    wanted = by_kind[WANTED * kinds : (WANTED + 1) * kinds]
+    starts = by_kind[STARTS * kinds : (STARTS + 1) * kinds]
     room_w = 0.0
     may_start = True
     if param[P_PREEMPT] > 0.0:
-        room_w -= pause_or_resume(s, 1 if param[P_PREEMPT] == 1.0 else 0, memory[5 * kinds :])
-        may_start = s.n_stop[0] == 0 and not some_stay_paused(s, memory[5 * kinds :])
+        room_w -= pause_or_resume(s, 1 if param[P_PREEMPT] == 1.0 else 0, by_kind[BLOCKS * kinds :])
+        may_start = s.n_stop[0] == 0 and not some_stay_paused(s, by_kind[BLOCKS * kinds :])
     if s.q_len[0] == 0 and param[P_CARRY] == 0.0:
         return 0  # debts are carried on, and forgotten, also while nobody waits
-    count_kinds(s, waiting, running)
-    for k in range(kinds):
-        shares[k] = 0.0
-    fixed = param[P_FIXED] == 1.0
-    share_nodes(s, active_nodes(s, fixed, waiting, running, shares), waiting, running, shares)
-    if not fixed:
+    carry = param[P_CARRY] == 1.0
+    if carry or not shares_stand(s, memory):
+        count_kinds(s, waiting, running)
+        for k in range(kinds):
+            shares[k] = 0.0
+        fixed = param[P_FIXED] == 1.0
         share_nodes(s, active_nodes(s, fixed, waiting, running, shares), waiting, running, shares)
-    debt = memory[DEBT * kinds : (DEBT + 1) * kinds]
-    jobs_to_start(s, param[P_CARRY] == 1.0, param[P_ROUNDING], running, shares, starts, debt)
+        if not fixed:
+            share_nodes(s, active_nodes(s, fixed, waiting, running, shares), waiting, running, shares)
+        debt = by_kind[DEBT * kinds : (DEBT + 1) * kinds]
+        jobs_to_start(s, carry, param[P_ROUNDING], running, shares, wanted, debt)
+        note_shares(s, memory)
     n = 0
     free = s.free[0]
     limit_w = headroom_w(s)
@@ -164,6 +201,7 @@ def gps(s: State, mask: int, param: Any, memory: Any) -> int:
     left = 0
     sharing = 0
     for k in range(kinds):
+        starts[k] = wanted[k]
         sharing += 1 if may_start and starts[k] >= 1.0 else 0
     for i in range(s.q_head[0], s.q_tail[0]):
         j = s.queue[i]
