@@ -96,8 +96,7 @@ class Outcome:
     @cached_property
     def _draw(self) -> Ints:
         """The draw that every hour belongs to: its record, or itself."""
-        records = [hour.record if hour.record != DRAWN else -2 - i for i, hour in enumerate(self.hours)]
-        return np.unique(records, return_inverse=True)[1]
+        return draws([hour.record for hour in self.hours])
 
     @property
     def on_records(self) -> bool:
@@ -109,7 +108,7 @@ class Outcome:
         """Hours that touch missing signal."""
         return len(self.hours) - int(self._whole.size)
 
-    @property
+    @cached_property
     def exceed(self) -> Rate:
         """Share of time in which the tracking error exceeds its margin."""
         return self.exceed_rate()
@@ -211,6 +210,12 @@ class Outcome:
             if is_promised(kind):
                 over += max(0.0, float(share) / (part * kind.share) - 1.0)
         return over
+
+
+def draws(records: Sequence[int]) -> Ints:
+    """Return the draw that every hour belongs to: its record, or itself."""
+    found = np.unique([record if record != DRAWN else -2 - i for i, record in enumerate(records)], return_inverse=True)
+    return found[1]
 
 
 def _beyond(events: Floats, trials: Floats, limit: float) -> float:

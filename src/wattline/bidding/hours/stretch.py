@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from threading import Lock
 
 import numpy as np
@@ -14,7 +14,7 @@ from wattline.bidding.hours.setting import Setting
 from wattline.errors import InputError
 from wattline.generate.kinds import draw_jobs
 from wattline.market.bill import bill_tried
-from wattline.market.tracking import tracking
+from wattline.market.tracking import Tracking, tracking
 from wattline.model import codes
 from wattline.model.kinds import column
 from wattline.model.regulation import Bid, Bidding, Signal
@@ -99,9 +99,7 @@ class Stretch:
         world, count = self.world, self.edges_s.size - 1
         bidding = "bid" in (params or {})
         world.start_over(bid=bid, weights=weights, params=params, bidding=bidding)
-        world.run_until(self.end_s)
-        rows = world.timeline()
-        time_s, power_w = rows[:, codes.TL_TIME].copy(), rows[:, codes.TL_POWER].copy()  # the log may be emptied below
+        time_s, power_w = self._through_the_hours()
         busy_j, standby_j = (joules / count for joules in _energies(world.state))
         step_s, now_s = TAIL_STEP_S, self.end_s
         while now_s < self.last_s and np.isnan(world.state.end_s[self.measured]).any():
@@ -110,9 +108,7 @@ class Stretch:
         jobs, violations, curve = self._count()
         bids = self._made() if bidding else [bid] * count
         found = []
-        for k, (begin_s, end_s) in enumerate(zip(self.edges_s[:-1].tolist(), self.edges_s[1:].tolist(), strict=True)):
-            first, last = (int(np.searchsorted(time_s, t, side="right")) for t in (begin_s, end_s))
-            here = slice(max(0, first - 1), last)
+        for k, (begin_s, end_s, here) in enumerate(self._rows_of_hours(time_s)):
             followed = tracking(time_s[here], power_w[here], self.signal, bids[k], begin_s, end_s)
             book = self.setting.prices.of_hour(self.first_hour + k, begin_s)
             bill = bill_tried(followed, bids[k], book, time_s[here], power_w[here], self.signal, begin_s)
@@ -120,6 +116,27 @@ class Stretch:
             more = self.record, self.missing[k], bids[k].reserve_w, curve[:, k]
             found.append(Hour(self.seed, followed, bill, *counts, *more))
         return found
+
+    def follow(self, bid: Bid, weights: Floats | None = None) -> list[Tracking]:
+        """Simulate under a bid up to the end of the last hour; return how its target was followed, and no more."""
+        self.world.start_over(bid=bid, weights=weights, bidding=False)
+        time_s, power_w = self._through_the_hours()
+        return [
+            tracking(time_s[here], power_w[here], self.signal, bid, begin_s, end_s)
+            for begin_s, end_s, here in self._rows_of_hours(time_s)
+        ]
+
+    def _through_the_hours(self) -> tuple[Floats, Floats]:
+        """Simulate up to the end of the last hour; return the steps of power."""
+        self.world.run_until(self.end_s)
+        rows = self.world.timeline()
+        return rows[:, codes.TL_TIME].copy(), rows[:, codes.TL_POWER].copy()  # the log may be emptied later
+
+    def _rows_of_hours(self, time_s: Floats) -> Iterator[tuple[float, float, slice]]:
+        """Yield every hour: when it begins and ends, and the steps of power that hold in it."""
+        for begin_s, end_s in zip(self.edges_s[:-1].tolist(), self.edges_s[1:].tolist(), strict=True):
+            first, last = (int(np.searchsorted(time_s, t, side="right")) for t in (begin_s, end_s))
+            yield begin_s, end_s, slice(max(0, first - 1), last)
 
     def _made(self) -> list[Bid]:
         """Return the bid that the bid policy made for every hour of the last run."""

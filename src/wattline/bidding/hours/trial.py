@@ -12,12 +12,13 @@ from threading import Event
 import numpy as np
 
 from wattline.arrays import Floats
-from wattline.bidding.hours.outcome import Hour, Outcome
+from wattline.bidding.hours.outcome import Hour, Outcome, draws
 from wattline.bidding.hours.params import Params
 from wattline.bidding.hours.setting import Setting
 from wattline.bidding.hours.stretch import Stretch
 from wattline.errors import RunError
 from wattline.journal.kept import Kept
+from wattline.market.tracking import Tracking
 from wattline.model.regulation import Bid, Record, Signal
 from wattline.sim.ensemble import in_threads
 from wattline.units import HOUR_S
@@ -131,6 +132,26 @@ class Trial:
 
         in_threads(try_out, [stretch for stretch in these if (stretch.seed, key) not in known])
         return Outcome(self.setting.kinds, [hour for stretch in these for hour in known[stretch.seed, key]])
+
+    def exceed_share(self, bid: Bid, weights: Floats | None = None) -> float:
+        """Return the share of time in which the tracking error exceeds its margin, as ``run`` would find it.
+
+        Jobs need not finish for it, and nothing is remembered; where runs are kept it is one of them.
+        """
+        if self.kept is not None:
+            return self.run(bid, weights).exceed.share
+        if self._ended.is_set():
+            raise RunError("the search was ended")
+
+        def try_out(stretch: Stretch) -> list[Tracking]:
+            with stretch.busy:
+                return stretch.follow(bid, weights)
+
+        followed = in_threads(try_out, self.stretches)
+        draw = draws([stretch.record for stretch in self.stretches for _ in stretch.missing])
+        whole = np.flatnonzero([not missing for stretch in self.stretches for missing in stretch.missing])
+        shares = np.nan_to_num([here.exceed_share for found in followed for here in found])[whole]
+        return float(np.bincount(draw[whole], weights=shares).sum()) / whole.size if whole.size else math.nan
 
 
 def fresh(

@@ -150,9 +150,9 @@ def _better(one: Choice, other: Choice) -> bool:
 def _tracking(trial: Trial, bid: Bid, weights: Floats, here: Outcome) -> Tracking:
     """Return the share of time beyond the tracking margin with its derivatives, by simulating the same hours nearby."""
     step_w = NUDGE * bid.mean_w
-    more = trial.run(Bid(bid.mean_w + step_w, bid.reserve_w), weights).exceed.share
+    more = trial.exceed_share(Bid(bid.mean_w + step_w, bid.reserve_w), weights)
     wider_w = max(NUDGE * bid.reserve_w, 1.0)
-    wider = trial.run(Bid(bid.mean_w, bid.reserve_w + wider_w), weights).exceed.share
+    wider = trial.exceed_share(Bid(bid.mean_w, bid.reserve_w + wider_w), weights)
     share = here.exceed.share
     return Tracking(share, (more - share) / step_w, (wider - share) / wider_w)
 
