@@ -79,6 +79,20 @@ def test_nothing_seen_and_nothing_tried() -> None:
     assert (one.low, one.high, one.next_high) == (0.0, 1.0, 1.0)
 
 
+@pytest.mark.parametrize("hours", [5, 20, 40])
+def test_late_jobs_that_come_in_clusters_are_covered_where_none_was_seen(hours: int) -> None:
+    """One hour in thirty is bad, and half its jobs are late: hours that saw no such one, or one, do not rule it out."""
+    random = np.random.default_rng(hours)
+    held = []
+    for _ in range(REPEATS):
+        late = np.where(random.random(hours) < 1 / 30, 100.0, 0.0)
+        found = rate_of(late, np.full(hours, 200.0), hours=hours, a_day=24.0)
+        held.append(found.high >= 0.5 / 30)
+    assert np.mean(held) >= 0.95
+    few = rate_of(np.eye(hours)[0], np.full(hours, 200.0), hours=hours, a_day=24.0)
+    assert few.high == few.next_high == rate_of(np.zeros(hours), np.full(hours, 200.0), hours=hours).high
+
+
 def test_the_least_end_of_the_next_day_is_a_bound_that_is_reached() -> None:
     """Whatever further days bring, the interval of the next day ends no lower; equal residuals bring it there."""
     draw = np.random.default_rng(8)

@@ -45,15 +45,14 @@ def rate_of(events: Floats, trials: Floats, *, hours: int, a_day: float = 1.0, c
 
     ``events`` and ``trials`` are sums over each draw; a day has ``a_day`` draws. The variance is that of a ratio of two
     sums. Where no event was seen (or nothing else), the draws say nothing of their spread: the intervals then end where
-    that many ``hours`` without one would still be likely, and not beyond where one event would have them end.
+    that many ``hours`` without one would still be likely, however many trials an hour has: events come in clusters.
+    They do not end before that where all events are of one draw, either.
     """
     total, draws = float(trials.sum()), int(np.count_nonzero(trials))
     if total == 0:
         return Rate(math.nan, 0.0, 1.0, 0)
     share, count = float(events.sum()) / total, int(total)
     none_seen = 1.0 - (1.0 - confidence) ** (1.0 / max(hours, 1))
-    if draws > 1:  # one event more would tell more than none
-        none_seen = min(none_seen, (1.0 + _student(draws - 1, confidence)) / total)
     if share == 0.0:
         return Rate(share, 0.0, none_seen, count, 0.0, none_seen, draws)
     if share == 1.0:
@@ -64,13 +63,14 @@ def rate_of(events: Floats, trials: Floats, *, hours: int, a_day: float = 1.0, c
     student = _student(draws - 1, confidence)
     half = student * spread
     next_half = student * spread * math.sqrt(1.0 + draws / a_day)
+    least = none_seen if np.count_nonzero(events) == 1 else 0.0
     return Rate(
         share,
         max(0.0, share - half),
-        min(1.0, share + half),
+        max(min(1.0, share + half), least),
         count,
         max(0.0, share - next_half),
-        min(1.0, share + next_half),
+        max(min(1.0, share + next_half), least),
         draws,
     )
 
