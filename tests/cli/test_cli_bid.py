@@ -351,7 +351,10 @@ def test_the_help_tells_the_exit_codes(wattline: Call) -> None:
             ("--method", "given", "--set", "regulation.reserve=9 kW", "--reach", "strict"),
             "below the 6084 W that the idle cluster draws",
         ),
-        (("--method", "best"), "--method best: expected one of 'search', 'aqa', 'qosg', 'grid', 'heuristic', 'given'"),
+        (
+            ("--method", "best"),
+            "--method best: expected one of 'search', 'aqa', 'qosg', 'grid', 'grid-tracking', 'grid-least'",
+        ),
         (("--hours", "1"), "--hours 1: must be at least 2"),
         (("--method", "given", "--set", 'policy.select=["gps","slackline"]'), "2 combinations of policies are listed"),
         (("--method", "heuristic", "--write", "nowhere/x.toml"), "nowhere/x.toml: cannot be written"),
@@ -375,17 +378,20 @@ def test_every_method_chooses(wattline: Call, folder: Path, monkeypatch: pytest.
     monkeypatch.setattr(choose, "grid_bid", _coarse)
     monkeypatch.setattr(choose, "aqa_bid", lambda trial, mode: aqa.aqa_bid(trial, mode=mode, iterations=3))
     (folder / "gps.toml").write_text(MARKET.replace("slackline", "gps"))
-    for method in ("aqa", "qosg", "grid", "search"):
+    bids = {}
+    for method in ("aqa", "qosg", "grid", "grid-tracking", "grid-least", "search"):
         found = json.loads(wattline("bid", "gps.toml", "--method", method, "--json", "--hours", "2").out)
         assert 36 * 169 < found["mean_w"] < 36 * 429
         if method in ("aqa", "qosg"):
             assert sum(found["weights"].values()) == pytest.approx(1.0)
+        bids[method] = found["mean_w"], found["reserve_w"]
+    assert len({bids[method] for method in ("grid", "grid-tracking", "grid-least")}) > 1
 
 
-def _coarse(trial: object, mode: str) -> object:
+def _coarse(trial: object, mode: str, rule: str) -> object:
     from wattline.bidding.searches.grid import grid_bid
 
-    return grid_bid(trial, mode=mode, step=0.3)  # type: ignore[arg-type]
+    return grid_bid(trial, mode=mode, step=0.3, rule=rule)  # type: ignore[arg-type]
 
 
 def test_a_bid_without_a_reserve_has_no_error(wattline: Call, market: Path) -> None:

@@ -187,9 +187,8 @@ MISTAKES = {
     "an unknown way to choose": (
         GOOD + '[bid]\nmethod = "serach"\n',
         (
-            "s.toml:18: [bid] method: expected 'search', 'aqa', 'qosg', 'grid', 'heuristic' or 'given', got "
-            "'serach'; did "
-            "you mean 'search'?"
+            "s.toml:18: [bid] method: expected 'search', 'aqa', 'qosg', 'grid', 'grid-tracking', 'grid-least', "
+            "'heuristic' or 'given', got 'serach'; did you mean 'search'?"
         ),
     ),
     "an unknown reach": (

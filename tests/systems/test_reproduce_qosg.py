@@ -115,7 +115,16 @@ def test_the_page_is_one_file_and_the_table_fits(reproduced: Reproduction) -> No
     """The page holds all figures and asks nothing of the network; the terminal table keeps to 80 columns."""
     text = reproduced.path.read_text(encoding="utf-8")
     assert not re.search(r'(src|href)="https?://', text[: text.index("<script>")])
-    for figure in ("Fig. 2.4a", "Fig. 2.4b", "Fig. 2.5", "Fig. 2.6", "Fig. 2.7", "Fig. 2.15", "chosen by us"):
+    for figure in (
+        "Fig. 2.3",
+        "Fig. 2.4a",
+        "Fig. 2.4b",
+        "Fig. 2.5",
+        "Fig. 2.6",
+        "Fig. 2.7",
+        "Fig. 2.15",
+        "chosen by us",
+    ):
         assert figure in text
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(reproduced.table)

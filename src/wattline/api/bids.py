@@ -192,7 +192,7 @@ def bid(
     study
         The scenario, of ``wl.load`` (a path is read).
     method
-        search, aqa, qosg, grid, heuristic or given (default: as the scenario says).
+        search, aqa, qosg, grid, grid-tracking, grid-least, heuristic or given (default: as the scenario says).
     reach
         ``"strict"`` or ``"paper"``: whether the target may leave what the cluster can draw.
     hours

@@ -19,7 +19,7 @@ from wattline.bidding.hours.setting import Setting
 from wattline.bidding.hours.trial import Trial
 from wattline.bidding.searches.aqa import ITERATIONS, aqa_bid
 from wattline.bidding.searches.choice import Choice
-from wattline.bidding.searches.grid import grid_bid, heuristic_bid
+from wattline.bidding.searches.grid import KEEPING, LEAST, TRACKING, grid_bid, heuristic_bid
 from wattline.bidding.searches.qosg import qosg_bid
 from wattline.bidding.searches.search import PROOF_SEEDS, SEARCH_SEEDS, search_bid
 from wattline.bidding.searches.weights import search_weights
@@ -27,7 +27,10 @@ from wattline.errors import InputError, did_you_mean
 from wattline.journal.kept import Kept
 from wattline.model.regulation import Bid, Record
 
-METHODS = ("search", "aqa", "qosg", "grid", "heuristic", "given")
+GRIDS = {"grid": KEEPING, "grid-tracking": TRACKING, "grid-least": LEAST}
+"""Methods that try a grid of bids, and the rule by which each picks one."""
+
+METHODS = ("search", "aqa", "qosg", *GRIDS, "heuristic", "given")
 
 Progress = Callable[[int, int], None]
 """Called with (hours or days simulated, those to simulate by guess)."""
@@ -35,7 +38,7 @@ Progress = Callable[[int, int], None]
 AQA_HOURS = 6
 """Hours that AQA simulates at every step; its gradient needs no more, and three times as many bids are tried."""
 
-_GUESS = {"search": 110, "aqa": 3 * ITERATIONS, "qosg": 170, "grid": 380}
+_GUESS = {"search": 110, "aqa": 3 * ITERATIONS, "qosg": 170, **dict.fromkeys(GRIDS, 380)}
 """About how many bids a method tries."""
 
 
@@ -77,6 +80,13 @@ class Watched(Trial):
         outcome = super().run(bid, weights, params, first=first)
         self.watch.tell(len(self.stretches[:first]))
         return outcome
+
+    def exceed_share(self, bid: Bid, weights: Floats | None = None) -> float:
+        """Simulate the hours or days for their tracking alone, and tell."""
+        share = super().exceed_share(bid, weights)
+        if self.kept is None:  # where runs are kept it was one, and is told of
+            self.watch.tell(len(self.stretches))
+        return share
 
 
 def choose(
@@ -155,7 +165,7 @@ def choose_on_records(
 def _by_method(trial: Trial, method: str, mode: str) -> Choice:
     if method == "aqa":
         return aqa_bid(trial, mode=mode)
-    return qosg_bid(trial, mode=mode) if method == "qosg" else grid_bid(trial, mode=mode)
+    return qosg_bid(trial, mode=mode) if method == "qosg" else grid_bid(trial, mode=mode, rule=GRIDS[method])
 
 
 def check_method(setting: Setting, method: str) -> None:

@@ -35,6 +35,8 @@ class Method(StrEnum):
     AQA = "aqa"
     QOSG = "qosg"
     GRID = "grid"
+    GRID_TRACKING = "grid-tracking"
+    GRID_LEAST = "grid-least"
     HEURISTIC = "heuristic"
     GIVEN = "given"
 

@@ -18,10 +18,11 @@ MOST_TRIALS = 100_000
 class BidSpec(Section):
     """How `wattline bid` chooses mean power and reserve, and tests the choice."""
 
-    method: Literal["search", "aqa", "qosg", "grid", "heuristic", "given"] = Field(
+    method: Literal["search", "aqa", "qosg", "grid", "grid-tracking", "grid-least", "heuristic", "given"] = Field(
         "search",
-        description="largest reserve by bisection; the published AQA, QoSG and grid; a rule of thumb; or `mean` and "
-        "`reserve` as given",
+        description="largest reserve by bisection; the published AQA and QoSG; of a grid of bids the cheapest that "
+        "keeps all, the cheapest that keeps tracking (EnergyQARE in thesis-DR §2.5.1), or the one of least degradation "
+        "and error (EnergyQARE in AQA §4.3); a rule of thumb (Tracking-only); or `mean` and `reserve` as given",
     )
     hours: Annotated[int, Field(ge=2, le=MOST_TRIALS)] = Field(
         200,
