@@ -350,3 +350,42 @@ def test_a_bid_is_not_made_for_what_it_does_not_know(change: str, message: str, 
     (tmp_path / "s.toml").write_text(GOOD)
     with pytest.raises(InputError, match=message):
         build_setting(read_scenario(tmp_path / "s.toml", [change]))
+
+
+FEW = OWN.replace('rate = "40/h"', 'rate = "3/h"').replace('rate = "20/h"', 'rate = "1/h"')
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_every_sold_hour_is_billed_though_no_job_is_left(seed: int, tmp_path: Path) -> None:
+    """A machine that idles still has to follow what it sold: the run goes on to the end of the last billed hour."""
+    made = study(FEW, tmp_path, 'trace.duration="5 h"', 'regulation.warmup="1 h"', f"seed={seed}")
+    result = made.simulate()
+    assert np.nanmax(result.state.end_s) <= 5 * 3600.0
+    tables, _ = made.tables(result)
+    rows, billed = tables["hours"], tables["hours"]["billed"] == 1
+    assert rows["end_s"][billed].tolist() == [7200.0, 10800.0, 14400.0, 18000.0]
+    assert rows["energy_kwh"].sum() == pytest.approx(result.state.node_j.sum() / 3.6e6)
+
+
+def test_the_baseline_of_a_run_is_billed_for_the_same_hours(tmp_path: Path) -> None:
+    """Without a market jobs end earlier, and the machine idles to the end of the billed time, too."""
+    made = study(FEW, tmp_path, 'trace.duration="5 h"', 'regulation.baseline="easy"')
+    assert made.baseline is not None
+    for one in (made, made.baseline):
+        assert one.simulate().state.now[0] == 5 * 3600.0
+
+
+@pytest.mark.parametrize("select", ["slackline", "gps", "tracking-only", "energyqare", "qoscap"])
+def test_standby_jobs_that_wait_when_the_bid_is_over_stay_unfinished(select: str, tmp_path: Path) -> None:
+    """They fill a target, and there is none any more: the run ends without them, and its hours are billed."""
+    log = "submit_s,work_s,nodes,kind\n0,60,1,a\n4000,300,1,s\n7300,60,1,a\n"
+    (tmp_path / "log.csv").write_text(log)
+    text = OWN.replace('generator = "kinds"', 'file = "log.csv"').replace('name = "b"', 'name = "s"\nstandby = true')
+    text = text.replace("weight = 0.75\n", "weight = 1.0\n").replace("weight = 0.25\n", "")
+    made = study(text, tmp_path, f'policy.select="{select}"', 'regulation.until="1 h"')
+    result = made.simulate()
+    assert (result.stopped, result.state.end_s.tolist()[0]) == ("done", 60.0)
+    assert np.isnan(result.state.end_s).tolist() == [False, True, False]
+    assert result.state.now[0] < 7400.0
+    tables, _ = made.tables(result)
+    assert tables["hours"]["end_s"][tables["hours"]["billed"] == 1].tolist() == [3600.0]

@@ -114,7 +114,11 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, profile: Any, chore
             return NOTHING_LEFT
         t_rare = next_rare_s(s, t_timer)
         t = min(t, t_rare)
-    if s.n_ended[0] == s.n_jobs[0] or t == np.inf:
+    if s.n_ended[0] == s.n_jobs[0]:
+        if s.now[0] >= s.go_on_s[0]:
+            return NOTHING_LEFT
+        t = min(t, s.go_on_s[0])
+    if t == np.inf:
         return NOTHING_LEFT
     if t > until_s:
         if s.option[OPT_STOP_SHORT] == 0:
@@ -165,9 +169,37 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, profile: Any, chore
 # ------------------------------------------------------------------ runs that stand still
 
 
+@kernel
+def only_fillers_wait(s: State) -> bool:
+    """Tell whether none but standby jobs is left, which fill a target, and no target is to come."""
+    if (
+        s.n_active[0] > 0
+        or s.paused[0] > 0
+        or s.waking[0] > 0
+        or s.n_due[0] > 0
+        or s.n_arrived[0] < s.n_jobs[0]
+        or s.now[0] < s.go_on_s[0]
+        or s.bid_at[0] < s.bid_s.shape[0]
+        or s.target_w[0] == s.target_w[0]
+        or min(s.bidding_s[0], s.next_bid_s[0]) < np.inf
+    ):
+        return False
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j >= 0 and (s.kind[j] < 0 or s.k_standby[s.kind[j]] == 0):
+            return False
+    return s.q_len[0] > 0
+
+
 @outlined
 def fruitless(s: State) -> bool:
-    """Count ticks and timers that find waiting jobs and start none; tell when there were too many in a row."""
+    """Count ticks and timers that find waiting jobs and start none; tell when there were too many in a row, or when
+    nobody waits who would ever be started.
+    """
+    if s.n_ended[0] == s.n_jobs[0]:
+        return False  # the machine idles on
+    if only_fillers_wait(s):
+        return True
     s.counter[N_FRUITLESS] = s.counter[N_FRUITLESS] + 1 if s.n_active[0] == 0 else 0
     return (
         s.counter[N_FRUITLESS] > FRUITLESS_TICKS

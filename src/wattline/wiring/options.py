@@ -87,6 +87,8 @@ class Options:
     decisions: bool = True
     backlog: bool = False
     until_s: float = np.inf
+    go_on_s: float = -np.inf
+    """The run goes on up to this time though no job is left: the machine idles, and follows what was sold."""
 
     def switched(self) -> dict[int, bool]:
         """Return the switches of the engine (places in ``s.option``) that options alone decide on."""

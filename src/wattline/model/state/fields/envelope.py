@@ -49,4 +49,7 @@ class EnvelopeFields:
     timer_slot: Annotated[Ints, Field("1", "", "the slot whose timer that was")]
     tick_s: Annotated[Floats, Field("1", "s", "control period (inf: none)", fixed=True, nothing=np.inf)]
     schedule_s: Annotated[Floats, Field("1", "s", "next envelope step, node change or tick", nothing=np.inf)]
+    go_on_s: Annotated[
+        Floats, Field("1", "s", "the run goes on up to here though no job is left", fixed=True, nothing=-np.inf)
+    ]
     tick_k: Annotated[Ints, Field("1", "", "number of the next tick")]

@@ -323,6 +323,7 @@ def add_market(
         signal=market.signal,
         bids=bids,
         bidding=market.bidding,
+        go_on_s=max((end_s for _, end_s in market.hours), default=-math.inf),
     )
 
 
