@@ -106,7 +106,10 @@ class PoisonedError(RunError):
 
 def shorten(value: object, limit: int = 60) -> str:
     """Return ``repr(value)`` cut to ``limit`` characters, so that one bad field cannot flood a terminal."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # thousands of digits, lists in lists without end
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else f"{text[: limit - 2]}…'"
 
 
@@ -123,7 +126,7 @@ def one_line(given: object) -> str:
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` for the closest known name, or the list of what is known."""
     names = sorted(known)
-    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name if isinstance(name, str) else shorten(name), names, n=1, cutoff=0.6)
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; known: {', '.join(names)}" if names else ""

@@ -45,7 +45,9 @@ def _parse(text: str | float, units: dict[str, float], what: str, default: str, 
         try:
             return float(text)
         except OverflowError:
-            raise InputError(f"expected {what} like {example!r}, got a number of {len(str(text)):,} digits") from None
+            raise InputError(
+                f"expected {what} like {example!r}, got a number of {int(text).bit_length():,} bits"
+            ) from None
     match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise InputError(f"expected {what} like {example!r}, got {text!r}")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -16,6 +17,8 @@ import wattline as wl
 
 COLUMNS = {"submit_s": [0, 5], "work_s": [60, 30], "nodes": [2, 1]}
 MACHINE = wl.Machine(nodes=4, idle=90, max=350)
+HUGE = 10**5000
+NO_NUMBER = "a number of 1,329 bits is no number of a scenario"
 ZIPPED = 'vary: zipped: expected lists of keys, like [["limit.power", "cluster.nodes"]], got '
 
 
@@ -27,6 +30,9 @@ ZIPPED = 'vary: zipped: expected lists of keys, like [["limit.power", "cluster.n
         (lambda: wl.load(3), "load: expected a path, got int"),
         (lambda: wl.load(b"s.toml"), "load: expected a path, got bytes"),
         (lambda: wl.bid(None), "bid: expected a path, got NoneType"),
+        (lambda: wl.check(3), "check: expected a path, got int"),
+        (lambda: wl.compare(run()).write(None), "write: expected a path, got NoneType"),
+        (lambda: wl.whatif(wl.from_frame(COLUMNS), MACHINE, nodes=5).write(b"x"), "write: expected a path, got bytes"),
     ],
 )
 def test_what_is_no_path_is_refused(call: Callable[[], object], said: str) -> None:
@@ -118,6 +124,30 @@ def test_a_question_of_the_wrong_type_is_refused_in_a_line(name: str, wrong: obj
             "growth=1.3: the jobs offer no load that could grow: all are submitted at once, or do no work",
         ),
         (lambda: run().plot([]), "plot: there is no figure []"),
+        (lambda: run().plot(HUGE), "plot: there is no figure <int>"),
+        (lambda: wl.compare(None), "compare: takes runs, of wl.simulate or wl.read_run, got NoneType"),
+        (lambda: wl.compare([None]), "compare: takes runs, of wl.simulate or wl.read_run, got NoneType"),
+        (lambda: wl.compare(a=None), "compare: takes runs, of wl.simulate or wl.read_run, got NoneType"),
+        (lambda: wl.compare(run()).write("x.html", title=3), "write: title is a text, got 3"),
+        (lambda: wl.draw_trace("lublin", nodes=16, jobs=20, rate=10**400), NO_NUMBER),
+        (lambda: wl.draw_trace("lublin", nodes=HUGE, jobs=20), "a number of 16,610 bits"),
+        (lambda: wl.read_trace("x.swf", cores_per_node=10**400), NO_NUMBER),
+        (lambda: wl.from_frame(COLUMNS, strict=HUGE), "from_frame: strict is True or False, got <int>"),
+        (lambda: wl.from_frame({**COLUMNS, "nodes": np.array(3)}), "from_frame: column 'nodes' holds"),
+        (lambda: wl.whatif(wl.from_frame(COLUMNS), MACHINE, growth=10**400), NO_NUMBER),
+        (lambda: wl.whatif(wl.from_frame(COLUMNS), MACHINE, limit=HUGE), "a number of 16,610 bits"),
+        (lambda: wl.whatif(wl.from_frame(COLUMNS), wl.Machine(nodes=0), nodes=5), "nodes=0: "),
+        (lambda: wl.whatif(wl.from_frame(COLUMNS), MACHINE, price="{ a = " + "9" * 5000 + " }"), "price="),
+        (lambda: wl.Machine(classes=(one for one in ())), "classes: expected a list or a table, got generator"),
+        (lambda: wl.bid(study(), hours=HUGE), "bid: hours is a whole number"),
+        (lambda: wl.policy(HUGE), "unknown policy slot <int>"),
+        (lambda: study().set({HUGE: 1}), "set: a key is a dotted name like 'cluster.nodes', got <int>"),
+        (
+            lambda: study().set({"cluster.outage": [], "cluster.outage.²": 1}),
+            "cluster.outage.²=1: '²' is not a position",
+        ),
+        (lambda: study().vary({"trace.load": np.array(0.5)}), "vary: trace.load: takes a list of values"),
+        (lambda: study().vary(seeds=10**400), NO_NUMBER),
         (lambda: study().at(5), "at: expected a mapping of keys to values, got int"),
         (lambda: study().at("x"), "at: expected a mapping of keys to values, got str"),
         (lambda: study().vary({"trace.load": [0.5, 0.6]}, zipped=5), ZIPPED + "5"),
@@ -175,7 +205,36 @@ def test_a_machine_is_as_it_was_given() -> None:
 def test_a_refusal_is_one_line_whatever_it_quotes(tmp_path: Path) -> None:
     """A line break in a name is shown as one."""
     (tmp_path / "s.toml").write_text('[trace]\ngenerator = "lublin"\njobs = 5\n[cluster]\nnodes = 8\n')
-    with pytest.raises(wl.InputError) as caught:
-        wl.load(tmp_path / "s.toml", {"prices.energy": "a\nb"}).simulate(progress=False)
-    assert "a\\nb" in str(caught.value)
-    assert "\n" not in str(caught.value)
+    for call in (
+        lambda: wl.load(tmp_path / "s.toml", {"prices.energy": "a\nb"}).simulate(progress=False),
+        lambda: wl.load(tmp_path / "s.toml", {"a\nb": 1}),
+        lambda: wl.load(tmp_path / "a\nb"),
+    ):
+        with pytest.raises(wl.InputError) as caught:
+            call()
+        assert "a\\nb" in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda text: wl.read_trace("x.csv", zone=text),
+        wl.read_trace,
+        lambda text: wl.from_frame(COLUMNS, columns={"submit_s": text}),
+        lambda text: wl.simulate(wl.from_frame(COLUMNS), MACHINE, settings={"prices.energy": text}),
+        lambda text: study().set({"sweep": {text: 1}}),
+        lambda text: wl.compare(run()).write("x.html", title=text),
+    ],
+)
+def test_what_no_file_can_hold_is_refused_as_a_text(call: Callable[[str], object]) -> None:
+    """Half a character, as names of files have it that are no UTF-8, is shown as what it is; nothing is computed."""
+    with pytest.raises(wl.InputError, match=r"^'\\ud800': is not UTF-8 text"):
+        call("\ud800")
+
+
+def test_questions_take_numbers_of_numpy() -> None:
+    """As machines and runs do."""
+    jobs = wl.from_frame(COLUMNS)
+    one, two = (wl.whatif(jobs, MACHINE, limit=make(1300), nodes=make(5), causes=False) for make in (int, np.int64))
+    assert repr(one) == repr(two)

@@ -10,6 +10,7 @@ import pytest
 import wattline as wl
 
 LONG = "x" * 5000
+JOBS = wl.from_frame({"submit_s": [0], "work_s": [1], "nodes": [1]})
 
 
 def _load(folder: Path) -> object:
@@ -18,8 +19,7 @@ def _load(folder: Path) -> object:
 
 
 def _select(folder: Path) -> object:
-    jobs = wl.from_frame({"submit_s": [0], "work_s": [1], "nodes": [1]})
-    return wl.simulate(jobs, wl.Machine(nodes=2), select=str(folder / f"{LONG}.py"), progress=False)
+    return wl.simulate(JOBS, wl.Machine(nodes=2), select=str(folder / f"{LONG}.py"), progress=False)
 
 
 CALLS: dict[str, Callable[[Path], object]] = {
@@ -28,6 +28,7 @@ CALLS: dict[str, Callable[[Path], object]] = {
     "simulate": lambda folder: wl.simulate(folder / LONG, progress=False),
     "check": lambda folder: wl.check(folder / f"{LONG}.py"),
     "check no file": lambda folder: wl.check(LONG),
+    "whatif": lambda _: wl.whatif(JOBS, wl.Machine(nodes=2, idle=90, max=350), price=LONG),
     "load": _load,
     "select": _select,
 }

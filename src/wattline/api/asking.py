@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from wattline.api.plain import as_plain, require_names
-from wattline.errors import InputError, shorten
+from wattline.errors import InputError, one_line, shorten
 
 if TYPE_CHECKING:
     from wattline.api.machine import Machine
@@ -74,7 +74,7 @@ def plain_policy(slot: str, given: Policy, objects: dict[tuple[str, str], Mechan
 
 def in_python(name: str, value: Any) -> str:
     """Return an argument as it was typed in a program."""
-    return f"{name}={shorten(getattr(value, 'name', value), 200)}"
+    return f"{one_line(name)}={shorten(getattr(value, 'name', value), 200)}"
 
 
 def ask(

@@ -15,7 +15,7 @@ from wattline.api.forked import refuse_forked
 from wattline.api.listener import Listener
 from wattline.api.runs import as_text, folder_at, path_of
 from wattline.api.studies import Study, load, only
-from wattline.errors import InputError, ScenarioError
+from wattline.errors import InputError, ScenarioError, shorten
 
 if TYPE_CHECKING:
     from wattline.bidding.across import Margin
@@ -106,10 +106,11 @@ class BidResult:
         """
         from wattline.scenario.write_bid import refuse_own, write_bid
 
+        target = path_of("write", path)
         if not force:
-            refuse_own(self.document, Path(path), "force")
-        write_bid(self.document, self.setting, self.choice, Path(path), (self.title, *self.verdict))
-        return Path(path)
+            refuse_own(self.document, target, "force")
+        write_bid(self.document, self.setting, self.choice, target, (self.title, *self.verdict))
+        return target
 
     def save(self, folder: Path | str) -> Path:
         """Write the certificate, and the page with its figures, into a folder.
@@ -126,7 +127,7 @@ class BidResult:
         """
         from wattline.api.bid_page import write_page
 
-        target = Path(folder)
+        target = folder_at(folder)
         _save(target, self.to_dict())
         told = [(name or "or", text) for name, text in self._told()]
         write_page(target / PAGE, self.title, self.setting, self.certificate, told)
@@ -220,9 +221,9 @@ def bid(
     if reach is not None:
         asked = asked.set({"regulation.reach": reach})
     if hours is not None and (isinstance(hours, bool) or not isinstance(hours, int) or not 2 <= hours <= MOST_HOURS):
-        raise InputError(f"bid: hours is a whole number from 2 to {MOST_HOURS:,}, got {hours!r}")
+        raise InputError(f"bid: hours is a whole number from 2 to {MOST_HOURS:,}, got {shorten(hours)}")
     if not isinstance(confidence, float) or not LEAST_SURE <= confidence <= MOST_SURE:
-        raise InputError(f"bid: confidence is a number from {LEAST_SURE:g} to {MOST_SURE:g}, got {confidence!r}")
+        raise InputError(f"bid: confidence is a number from {LEAST_SURE:g} to {MOST_SURE:g}, got {shorten(confidence)}")
     if resume and folder is None:
         raise InputError("bid: resume needs the folder of the search that was cut off")
     listener = Listener(progress=progress)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattline.api.listener import Listener
-from wattline.errors import InputError, cut
+from wattline.api.runs import path_of
+from wattline.errors import InputError, cut, shorten
 from wattline.files import LONGEST_NAME, is_file
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def check(
         Whether to show a bar.
     """
     if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float)) or not 0 < time_limit < math.inf:
-        raise InputError(f"check: time_limit is a number of seconds above 0, got {time_limit!r}")
+        raise InputError(f"check: time_limit is a number of seconds above 0, got {shorten(time_limit)}")
     return look(policy, Listener(progress=progress), params=params, time_limit=time_limit)
 
 
@@ -63,9 +64,10 @@ def look(
         raise InputError(
             f"check: {getattr(policy, '__name__', policy)!r} is no policy yet; put @wl.policy(slot) above it"
         )
-    path = Path(named(str(policy))[0])
+    given = str(path_of("check", policy))
+    path = Path(named(given)[0])
     if not is_file(path):
-        brought = _of_package(str(policy)) if path.suffix != ".py" else None
+        brought = _of_package(given) if path.suffix != ".py" else None
         if brought is not None:
             return look(brought, listener, params=params, time_limit=time_limit)
         hint = "; `wattline examples` copies those that ship with Wattline" if "examples" in path.parts else ""

@@ -7,8 +7,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattline.api.runs import Run, as_text
-from wattline.errors import InputError
+from wattline.api.plain import as_plain
+from wattline.api.runs import Run, as_text, path_of
+from wattline.errors import InputError, shorten
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,8 +82,11 @@ class Comparison:
         from wattline.report.pages.comparison import write_comparison
         from wattline.scenario.key_units import in_one_way
 
+        if not isinstance(title, str):
+            raise InputError(f"write: title is a text, got {shorten(title)}")
+        target = path_of("write", path)
         return write_comparison(
-            self.runs, Path(path), title=title, comparison=self.found, loaders=self.loaders, written=in_one_way
+            self.runs, target, title=as_plain(title), comparison=self.found, loaders=self.loaders, written=in_one_way
         )
 
     def __rich__(self) -> Any:
@@ -127,9 +131,9 @@ def compare(*runs: Run | Iterable[Run], **labelled: Run | Iterable[Run]) -> Comp
     ]
     if not groups or not all(groups):
         raise InputError("compare: give at least one run, and no empty list of runs")
-    wrong = next((one for group in groups for one in group if not isinstance(one, Run)), None)
-    if wrong is not None:
-        raise InputError(f"compare: takes runs, of wl.simulate or wl.read_run, got {type(wrong).__name__}")
+    wrong = [one for group in groups for one in group if not isinstance(one, Run)]
+    if wrong:
+        raise InputError(f"compare: takes runs, of wl.simulate or wl.read_run, got {type(wrong[0]).__name__}")
     labels = [*_labels([group[0] for group in groups[: len(runs)]]), *labelled]
     if len(set(labels)) != len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)

@@ -67,7 +67,11 @@ class Machine:
     def __post_init__(self) -> None:
         """Keep lists and tables as they are now: whoever gave them may change them later."""
         for name in ("sleep", "levels", "classes", "outages", "failures", "network"):
-            object.__setattr__(self, name, copy.deepcopy(getattr(self, name)))
+            given = getattr(self, name)
+            try:
+                object.__setattr__(self, name, copy.deepcopy(given))
+            except TypeError:  # a generator, which is empty once it was looked at
+                raise InputError(f"{name}: expected a list or a table, got {type(given).__name__}") from None
 
     def cluster(self) -> dict[str, Any]:
         """Return the keys of [cluster]."""

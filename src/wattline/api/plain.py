@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wattline.errors import InputError
+from wattline.errors import InputError, shorten
 
 MOST_BITS = 1000
 """Whole numbers with more are no floats either."""
@@ -15,10 +15,15 @@ def as_plain(value: Any) -> Any:
     """Return a value as a scenario can hold it: numbers and arrays of numpy as Python has them."""
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
         raise InputError(f"a number of {value.bit_length():,} bits is no number of a scenario")
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{shorten(value)}: is not UTF-8 text, which no journal could hold") from None
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):  # without loading numpy for those who use none
         return value.tolist()
     if isinstance(value, Mapping):
-        return {key: as_plain(item) for key, item in value.items()}
+        return {as_plain(key): as_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [as_plain(item) for item in value]
     return value
@@ -28,4 +33,4 @@ def require_names(who: str, keys: Mapping[Any, Any]) -> None:
     """Refuse keys of a scenario that are no texts."""
     for key in keys:
         if not isinstance(key, str):
-            raise InputError(f"{who}: a key is a dotted name like 'cluster.nodes', got {key!r}")
+            raise InputError(f"{who}: a key is a dotted name like 'cluster.nodes', got {shorten(key)}")

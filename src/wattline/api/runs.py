@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattline.errors import InputError, did_you_mean
+from wattline.errors import InputError, did_you_mean, one_line, shorten
 
 if TYPE_CHECKING:
     import polars as pl
@@ -163,7 +163,7 @@ class Run:
         from wattline.report.figures.gallery import GALLERY
 
         if not isinstance(what, str) or what not in GALLERY:
-            raise InputError(f"plot: there is no figure {what!r}{did_you_mean(str(what), GALLERY)}")
+            raise InputError(f"plot: there is no figure {shorten(what)}{did_you_mean(what, GALLERY)}")
         drawn = GALLERY[what](self.loaded, self.summary, self.journal)
         if drawn is None:
             why = ": no watts were given" if what in ("power", "energies") and not self.summary.has_power else ""
@@ -248,9 +248,10 @@ def folder_at(folder: Path | str) -> Path:
     try:
         target = Path(folder)
         if not target.resolve().name or (target.exists() and not target.is_dir()):
-            raise InputError(f"{target}: is no folder for results; give another one")
+            raise InputError(f"{one_line(target)}: is no folder for results; give another one")
     except (OSError, ValueError, TypeError) as problem:
-        raise InputError(f"{str(folder)[:100]!r}: cannot be a folder ({problem}); give another one") from None
+        told = getattr(problem, "strerror", None) or problem
+        raise InputError(f"{shorten(folder, 100)}: cannot be a folder ({told}); give another one") from None
     return target
 
 

@@ -130,9 +130,9 @@ class Study:
         own = self.document.spec.sweep or Varied()
         groups = [group for group in own.zipped if not set(group) & set(keys or {})]
         varied = vary(
-            {**own.keys, **(keys or {})},
+            {**own.keys, **as_plain(keys or {})},
             [*groups, *groups_of(zipped, "vary: ")],
-            own.seeds if seeds is None else seeds,
+            own.seeds if seeds is None else as_plain(seeds),
             words="vary: ",
             read=si_value,
         )
@@ -216,4 +216,4 @@ def load(path: Path | str, settings: Mapping[str, Any] | None = None) -> Study:
     from wattline.scenario.documents import read_scenario
 
     study = Study(read_scenario(path_of("load", path)))
-    return study.set(settings) if settings else study
+    return study if settings is None else study.set(settings)

@@ -9,8 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wattline.api.asking import in_python
 from wattline.api.forked import refuse_forked
-from wattline.errors import InputError, cut
+from wattline.api.plain import as_plain
+from wattline.errors import InputError, cut, shorten
 
 if TYPE_CHECKING:
     import polars as pl
@@ -112,7 +114,7 @@ class Trace:
         from wattline.scenario.read.validation import validate_as
         from wattline.scenario.sections.trace import TraceSpec, read_log
 
-        typed: dict[tuple[str | int, ...], str] = {(key,): f"{key}={value!r}" for key, value in self.section.items()}
+        typed: dict[tuple[str | int, ...], str] = {(key,): in_python(key, value) for key, value in self.section.items()}
         spec = validate_as(TraceSpec, self.section, Source("read_trace", overrides=typed, is_program=True))
         return read_log(spec, Path(self.section["file"]), nodes)
 
@@ -149,7 +151,9 @@ def log_at(
         "zone": zone,
         "columns": named_columns("read_trace", columns),
     }
-    return Trace({key: value for key, value in given.items() if value is not None}, name=trace_name(Path(path)))
+    return Trace(
+        {key: as_plain(value) for key, value in given.items() if value is not None}, name=trace_name(Path(path))
+    )
 
 
 def read_trace(
@@ -188,7 +192,7 @@ def read_trace(
 def _check_strict(who: str, strict: object) -> None:
     """Refuse texts and numbers where yes or no belongs: "no" would mean yes."""
     if not isinstance(strict, bool):
-        raise InputError(f"{who}: strict is True or False, got {cut(repr(strict))}")
+        raise InputError(f"{who}: strict is True or False, got {shorten(strict)}")
 
 
 def named_columns(who: str, columns: Mapping[str, str] | None) -> dict[str, str] | None:
@@ -199,7 +203,7 @@ def named_columns(who: str, columns: Mapping[str, str] | None) -> dict[str, str]
 
     if not isinstance(columns, Mapping) or not all(isinstance(x, str) for pair in columns.items() for x in pair):
         told = 'expected a mapping of Wattline\'s names to the table\'s, like {"submit_s": "submit"}'
-        raise InputError(f"{who}: columns: {told}, got {cut(repr(columns))}")
+        raise InputError(f"{who}: columns: {told}, got {shorten(columns)}")
     try:
         check_columns(columns)
     except InputError as problem:
@@ -243,8 +247,9 @@ def from_frame(
 
     refuse_forked()
     if epoch_unix_s is not None and not (isinstance(epoch_unix_s, (int, float)) and abs(epoch_unix_s) < MOST_EPOCH_S):
-        raise InputError(f"from_frame: epoch_unix_s is seconds since 1970, got {epoch_unix_s!r}")
+        raise InputError(f"from_frame: epoch_unix_s is seconds since 1970, got {shorten(epoch_unix_s)}")
     _check_strict("from_frame", strict)
+    name = as_plain(name)
     table = _polars(frame)
     if not table.columns:
         raise InputError("from_frame: the frame has no columns; a job table needs submit_s, work_s and nodes")
@@ -256,7 +261,10 @@ def from_frame(
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise InputError(f"from_frame: {_blamed(plain, _text)} holds no plain values") from None
     told = {"columns": named_columns("from_frame", columns), "zone": zone, "cores_per_node": cores_per_node}
-    section = {"file": f"{FRAME}{digest[:16]})", **{key: value for key, value in told.items() if value is not None}}
+    section = {
+        "file": f"{FRAME}{digest[:16]})",
+        **{key: as_plain(value) for key, value in told.items() if value is not None},
+    }
     try:
         found = _jobs_of(plain, name, section, strict=strict, **epoch)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError):
@@ -333,7 +341,8 @@ def _no_frame(frame: Any) -> InputError:
     """Return what is wrong with something that no frame could be made of: the column, where one is to blame."""
     told = f"expected a polars or pandas frame, or a mapping of columns, got {type(frame).__name__}"
     if isinstance(frame, Mapping):
-        lengths = {name: len(values) for name, values in frame.items() if hasattr(values, "__len__")}
+        columns = {name: values for name, values in frame.items() if getattr(values, "shape", None) != ()}
+        lengths = {name: len(values) for name, values in columns.items() if hasattr(values, "__len__")}
         name, other = next(((a, b) for a in lengths for b in lengths if lengths[a] != lengths[b]), (None, None))
         wrong = next((key for key in frame if not isinstance(key, str)), None)
         if wrong is not None:
@@ -400,12 +409,10 @@ def draw_trace(generator: str, *, nodes: int | None = None, seed: int = 1, **key
     from wattline.scenario.read.source import Source
     from wattline.scenario.traces import TraceCache
 
-    section = {"generator": generator, **keys, "seed": seed}
+    told = {"generator": generator, **keys, "seed": seed, "nodes": nodes}  # whatever machine they run on later
+    section = {key: as_plain(value) for key, value in told.items() if value is not None}
     data: dict[str, Any] = {"schema": 1, "name": generator, "trace": section}
-    typed: dict[tuple[str | int, ...], str] = {("trace", key): f"{key}={value!r}" for key, value in section.items()}
-    if nodes is not None:
-        section["nodes"] = nodes  # whatever machine they run on later
-        typed["trace", "nodes"] = f"nodes={nodes!r}"
+    typed: dict[tuple[str | int, ...], str] = {("trace", key): in_python(key, value) for key, value in section.items()}
     table, _ = TraceCache().get(document(data, Source("draw_trace", overrides=typed, is_program=True)))
     return Trace(section, name=generator, table=table)
 

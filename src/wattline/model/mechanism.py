@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wattline.errors import PolicyError, did_you_mean
+from wattline.errors import PolicyError, did_you_mean, shorten
 from wattline.model.codes import ANY_CHANGE, BIDDING, EVENT_BITS, SLOT_NAMES
 from wattline.units import in_full
 
@@ -243,11 +243,11 @@ def policy(
         Whether a cap policy caps rate classes, and single jobs.
     """
     if slot not in SLOT_NAMES:
-        raise PolicyError(f"unknown policy slot {slot!r}{did_you_mean(str(slot), SLOT_NAMES)}")
+        raise PolicyError(f"unknown policy slot {shorten(slot)}{did_you_mean(slot, SLOT_NAMES)}")
     if not isinstance(wake, str):
-        raise PolicyError(f"wake is a text that lists events, such as 'end arrival', got {wake!r}")
+        raise PolicyError(f"wake is a text that lists events, such as 'end arrival', got {shorten(wake)}")
     if params is not None and not isinstance(params, Mapping):
-        raise PolicyError(f"params is a mapping of names to defaults, got {params!r}")
+        raise PolicyError(f"params is a mapping of names to defaults, got {shorten(params)}")
     bits = 0
     for word in wake.replace(",", " ").split():
         if word not in EVENT_BITS:
@@ -259,7 +259,7 @@ def policy(
     floats = memory if isinstance(memory, Memory) else Memory(fixed=memory)
     for part, count in vars(floats).items():
         if part != "table" and (not isinstance(count, int) or not 0 <= count < _MOST_FLOATS):
-            raise PolicyError(f"memory is a number of floats, a whole number from 0 on, got {count!r}")
+            raise PolicyError(f"memory is a number of floats, a whole number from 0 on, got {shorten(count)}")
 
     def wrap(function: Callable[..., int]) -> Mechanism:
         if not isinstance(function, types.FunctionType):

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.arrays import Floats, Ints
-from wattline.errors import InputError
+from wattline.errors import InputError, shorten
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,8 +35,10 @@ def check_zone(zone: str) -> None:
     try:
         # an empty name is polars' word for no zone at all
         pl.Series([datetime(2000, 1, 1, tzinfo=UTC)]).dt.convert_time_zone(zone.strip() or "none")
-    except pl.exceptions.PolarsError:
-        raise InputError(f"no such time zone: {zone!r}; expected a name like 'America/New_York' or 'UTC'") from None
+    except (pl.exceptions.PolarsError, UnicodeError):
+        raise InputError(
+            f"no such time zone: {shorten(zone)}; expected a name like 'America/New_York' or 'UTC'"
+        ) from None
 
 
 def local_to_unix(local_s: Floats, zone: str) -> tuple[Floats, Mask, Mask, Mask]:

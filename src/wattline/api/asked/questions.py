@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from wattline.errors import InputError
+from wattline.files import is_file
 from wattline.units import duration_s, in_full, power_w, show_duration, show_power
 
 AS_IT_IS = "as it is"
@@ -130,10 +131,10 @@ def ask_price(price: Path | str | Mapping[str, Any], told: str) -> dict[str, Any
     elif isinstance(price, str) and price.lstrip().startswith("{"):
         try:
             found = tomllib.loads(f"price = {price.strip()}")["price"]
-        except tomllib.TOMLDecodeError as problem:
+        except ValueError as problem:  # also of numbers of thousands of digits
             raise InputError(f'{told}: expected a file, or {{ file = "…", unit = "$/kWh" }} ({problem})') from None
     file = found.get("file")
-    if not isinstance(file, (str, Path)) or not Path(file).is_file():
+    if not isinstance(file, (str, Path)) or not is_file(file):
         raise InputError(f"{told}: no such file")
     return found | {"file": str(Path(file).absolute())}
 
@@ -246,7 +247,7 @@ def ask_growth(given: str | float, told: str) -> Question:
     """Return the question for more work: the same jobs, submitted in a shorter time."""
     try:
         by = math.nan if isinstance(given, bool) else float(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         by = math.nan
     if not 0.0 < by <= MOST_GROWTH:
         raise InputError(f"{told}: expected a factor like 1.3, above 0 and at most {in_full(MOST_GROWTH)}")

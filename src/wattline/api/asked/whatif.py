@@ -34,7 +34,8 @@ from wattline.api.asking import Policy, ask, in_python
 from wattline.api.compared import Comparison
 from wattline.api.listener import Listener
 from wattline.api.machine import Machine, Quantity
-from wattline.api.runs import Run
+from wattline.api.plain import as_plain
+from wattline.api.runs import Run, path_of
 from wattline.api.studies import Study
 from wattline.api.trace import FRAME, Trace, from_frame, read_trace
 from wattline.errors import InputError
@@ -136,7 +137,7 @@ class WhatIf:
         """Write the page of the answers."""
         from wattline.report.pages.whatif import write_whatif
 
-        return write_whatif(self, Path(path))
+        return write_whatif(self, path_of("write", path))
 
     def __repr__(self) -> str:
         return "\n".join(f"{answer.sentence} {answer.why}".strip() for answer in self.answers)
@@ -209,7 +210,8 @@ def whatif(
     told = {"limit": limit, "sleep": sleep, "nodes": nodes, "policy": policy, "growth": growth, "price": price}
     if all(value is None for value in told.values()):
         raise InputError(f"whatif: ask something: {', '.join(told)}")
-    asked = questions.read_questions(**told, sleep_power=sleep_power, wake=wake, words=in_python)
+    given = as_plain(told | {"sleep_power": sleep_power, "wake": wake})
+    asked = questions.read_questions(**given, words=in_python)
     return answer(asked, trace, machine, select=select, order=order, seed=seed, causes=causes, listener=listener)
 
 
@@ -281,7 +283,7 @@ def _sized(
         for name, watts in (("idle", given.idle), ("max", given.max))
     )
     table = jobs._table()
-    count = given.nodes or table.suggested_nodes
+    count = table.suggested_nodes if given.nodes is None else given.nodes
     if count is None:
         hint = "give its nodes (--machine, or Machine(nodes=…))"
         raise InputError(f"{jobs.name}: the log does not say how large its machine is; {hint}")

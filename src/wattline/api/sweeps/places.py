@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from wattline.errors import InputError, did_you_mean
+from wattline.errors import InputError, did_you_mean, shorten
 
 DASK, SLURM, THREADS, PROCESSES = "dask://", "slurm", "threads", "processes"
 RETRIES = 3
@@ -167,7 +167,7 @@ def find_where(on: str | None, workers: int | None, *, plain: bool, objects: boo
     if on == SLURM:
         return Where(max(count, 16), functools.partial(_slurm, count))
     known = (THREADS, PROCESSES, f"{DASK}HOST:PORT", SLURM)
-    raise InputError(f"on: expected {', '.join(known)}, got {on!r}{did_you_mean(str(on), known)}")
+    raise InputError(f"on: expected {', '.join(known)}, got {shorten(on)}{did_you_mean(on, known)}")
 
 
 class _Local:

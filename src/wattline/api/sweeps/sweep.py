@@ -17,7 +17,7 @@ from wattline.api.many import mechanisms as needed_by
 from wattline.api.runs import folder_at
 from wattline.api.sweeps.places import Where, carry_out_at, find_where
 from wattline.api.sweeps.work import Places, Row, Unit, Varies, Worked, value_text, work
-from wattline.errors import InputError
+from wattline.errors import InputError, shorten
 from wattline.files import in_this_folder
 from wattline.journal.kept import Kept, open_kept
 from wattline.scenario.inputs import files_sha256, identity
@@ -113,9 +113,9 @@ class Sweep:
         """
         refuse_forked()
         if keep not in ("journals", "summary"):
-            raise InputError(f"run: keep is 'journals' or 'summary', got {keep!r}")
+            raise InputError(f"run: keep is 'journals' or 'summary', got {shorten(keep)}")
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-            raise InputError(f"run: threads is a whole number from 1 on, got {threads!r}")
+            raise InputError(f"run: threads is a whole number from 1 on, got {shorten(threads)}")
         tasks = self.check()
         objects = any(task.variant.document.given.policies for task in tasks)
         plain = any(not one.compiled for one in needed_by(tasks))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from wattline.errors import ScenarioError, cut, shorten
+from wattline.errors import ScenarioError, cut, one_line, shorten
 from wattline.files import open_regular
 from wattline.memory import show_bytes
 from wattline.scenario.read.base import KeyPath
@@ -22,22 +22,22 @@ def read_toml(
     path: Path | str, overrides: Sequence[str] = (), what: str = "scenario"
 ) -> tuple[dict[str, Any], Source, str]:
     """Read a TOML file with overrides: the plain data, where everything stands, and the text."""
-    where = Path(path)
+    where, shown = Path(path), one_line(path)
     try:
         with open_regular(where) as file:
             raw = file.read(MOST_BYTES + 1)  # devices never end
         if len(raw) > MOST_BYTES:
-            raise ScenarioError(f"{path}: is larger than {show_bytes(MOST_BYTES)}, expected a TOML {what}")
+            raise ScenarioError(f"{shown}: is larger than {show_bytes(MOST_BYTES)}, expected a TOML {what}")
         text = raw.decode("utf-8-sig")  # editors of Windows put a mark before the first letter
     except FileNotFoundError:
         hint = "; `wattline examples` copies those that ship with Wattline" if "examples" in where.parts else ""
-        raise ScenarioError(f"{path}: no such {what} file{hint}") from None
+        raise ScenarioError(f"{shown}: no such {what} file{hint}") from None
     except IsADirectoryError:
-        raise ScenarioError(f"{path}: is a folder, expected a {what} file") from None
+        raise ScenarioError(f"{shown}: is a folder, expected a {what} file") from None
     except UnicodeDecodeError:
-        raise ScenarioError(f"{path}: is not UTF-8 text, expected a TOML {what}") from None
+        raise ScenarioError(f"{shown}: is not UTF-8 text, expected a TOML {what}") from None
     except (OSError, ValueError) as problem:
-        raise ScenarioError(f"{path}: cannot be read ({getattr(problem, 'strerror', None) or problem})") from None
+        raise ScenarioError(f"{shown}: cannot be read ({getattr(problem, 'strerror', None) or problem})") from None
     data, lines = _parse(str(path), text)
     applied = {}
     for override in overrides:
@@ -91,7 +91,7 @@ def _step(table: Any, part: str, shown: str, path: KeyPath) -> str | int:
     if isinstance(table, dict):
         return part
     if isinstance(table, list):
-        if part.isdigit() and int(part) < len(table):
+        if part.isdecimal() and len(part) < 10 and int(part) < len(table):
             return int(part)
         raise ScenarioError(f"{shown}: {part!r} is not a position in a list of {len(table)} (they count from 0)")
     hint = ""
