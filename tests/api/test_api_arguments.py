@@ -184,10 +184,38 @@ def test_an_empty_value_of_a_machine_is_not_the_default(key: str, given: object)
         wl.simulate(jobs, wl.Machine(**{"nodes": 4, key: given}), progress=False)
 
 
-@pytest.mark.parametrize("given", [[], {}, "", 0, 0.0], ids=str)
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"topology": None}, "network=None: expected text"),
+        ({"nosuch": None}, "nosuch=None: unknown key 'nosuch' in"),
+        ({"topology": "fat-tree:2x2", "window": None}, "window=None: expected "),
+    ],
+)
+def test_no_value_in_the_table_of_a_network_is_not_the_default(given: dict[str, object], said: str) -> None:
+    """Nor is it in any other table: whoever names a key says something of it."""
+    jobs = wl.from_frame(COLUMNS)
+    with pytest.raises(wl.InputError, match=f"^{said}"):
+        wl.simulate(jobs, wl.Machine(nodes=4, network=given), progress=False)
+
+
+@pytest.mark.parametrize("key", ["network", "limit", "run.until", "policy.cap"])
+def test_a_key_that_is_set_has_a_value(key: str) -> None:
+    """A setting of a run, or of a study, that is None is refused."""
+    for call in (
+        lambda: wl.simulate(wl.from_frame(COLUMNS), MACHINE, settings={key: None}, progress=False),
+        lambda: study().set({key: None}),
+    ):
+        with pytest.raises(wl.InputError, match=f"^{key}.*: expected a value, got None$"):
+            call()
+
+
+@pytest.mark.parametrize("given", [None, [], {}, "", 0, 0.0], ids=str)
 @pytest.mark.parametrize("key", ["kill", "name"])
 def test_an_empty_argument_is_not_the_default(key: str, given: object) -> None:
-    """Nor is one of a run."""
+    """Nor is one of a run; only a name that is not given is that of the jobs."""
+    if key == "name" and given is None:
+        return
     jobs = wl.from_frame({"submit_s": [0], "work_s": [60], "nodes": [1]})
     with pytest.raises(wl.WattlineError, match=f"^{key}="):
         wl.simulate(jobs, wl.Machine(nodes=4), progress=False, **{key: given})  # type: ignore[arg-type]

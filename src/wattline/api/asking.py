@@ -37,10 +37,9 @@ class Keys:
     policies: dict[tuple[str, str], Mechanism] = field(default_factory=dict)
 
     def put(self, section: str, key: str, value: Any, typed: str) -> None:
-        """Set a key unless its value is None."""
-        if value is not None:
-            self.data.setdefault(section, {})[key] = value
-            self.typed[section, key] = typed
+        """Set a key."""
+        self.data.setdefault(section, {})[key] = value
+        self.typed[section, key] = typed
 
     def put_policy(self, slot: str, given: Policy, typed: str) -> None:
         """Set the policy of a slot."""
@@ -122,9 +121,12 @@ def ask(
         keys.put("network", key, value, words("network" if key == "topology" else key, value))
     for slot in ("learn", "cap", "profile", "bid"):
         keys.put_policy(slot, policies.get(slot), words(slot, policies.get(slot)))
-    keys.put("run", "ties", ties, words("ties", ties))
-    keys.put("run", "kill", None if kill is False else as_plain(kill), words("kill", kill))
-    keys.put("limit", "power", limit, words("limit", limit))
+    if ties is not None:
+        keys.put("run", "ties", ties, words("ties", ties))
+    if kill is not False:
+        keys.put("run", "kill", as_plain(kill), words("kill", kill))
+    if limit is not None:
+        keys.put("limit", "power", limit, words("limit", limit))
     for key, value in (configurations or {}).items():
         keys.data.setdefault("configurations", [{}])[0][key] = value
         keys.typed["configurations", 0, key] = words(f"configurations.{key}", value)

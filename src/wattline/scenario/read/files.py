@@ -75,6 +75,8 @@ def set_key(data: dict[str, Any], dotted: str, value: Any, shown: str) -> KeyPat
 
     ``shown`` is what was typed, for messages.
     """
+    if value is None:  # it would count as not given
+        raise ScenarioError(f"{shown}: expected a value, got None")
     *parents, last = [part.strip().strip('"') for part in dotted.strip().split(".")]
     path: KeyPath = ()
     table: Any = data
