@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from programs import Body, Running, wattline
 
@@ -61,4 +64,21 @@ def with_short_searches(words: list[str]) -> None:
     from wattline.bidding import choose
 
     vars(choose)["aqa_bid"] = partial(choose.aqa_bid, iterations=40)
+    wattline(words)
+
+
+def pressing(words: list[str], times: int = 1) -> None:
+    """Do what the command does; Ctrl-C is pressed so often when the first of its runs is over and its accounts are
+    made.
+    """
+    from wattline.scenario import Study
+
+    tables, left = Study.tables, [times]
+
+    def press(self: Study, *given: Any, **named: Any) -> Any:
+        for _ in range(left.pop() if left else 0):
+            os.kill(os.getpid(), signal.SIGINT)
+        return tables(self, *given, **named)
+
+    Study.tables = press  # type: ignore[method-assign]
     wattline(words)

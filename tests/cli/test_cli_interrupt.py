@@ -9,10 +9,11 @@ import subprocess
 import sys
 import time
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import pytest
-from calling import program
+from calling import Call, pressing, program
 
 from wattline.cli.terminal import Terminal
 from wattline.journal.journal import open_journal
@@ -84,6 +85,36 @@ def test_a_run_that_is_over_was_not_interrupted(folder: Path) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         result = study.simulate(report)
     assert result.stopped == "done"
+
+
+def test_ctrl_c_while_the_accounts_are_made_loses_nothing(folder: Path) -> None:
+    """A run that is over is written to its end, journal and report, and says so; a second Ctrl-C ends it at once."""
+    running = program("run", "small.toml", cwd=folder, body=pressing)
+    _, err = running.communicate(timeout=120)
+    assert running.returncode == 0
+    assert err.count("finishing what was simulated (Ctrl-C again to quit at once) ...") == 1
+    assert open_journal(folder / "out/small").manifest["stopped"] == "done"
+    assert (folder / "out/small/report.html").exists()
+    running = program("run", "small.toml", "--out", "twice", cwd=folder, body=partial(pressing, times=2))
+    _, err = running.communicate(timeout=120)
+    assert (running.returncode, err.splitlines()[-1]) == (130, "wattline: interrupted")
+    assert not (folder / "twice/manifest.json").exists()
+
+
+def test_ctrl_c_while_the_accounts_are_made_ends_the_baseline_early(folder: Path, wattline: Call) -> None:
+    """The run is whole, the one that it is held against is cut off at its next full hour; --resume goes on there."""
+    text = (Path(__file__).parents[2] / "examples/slackline-w4.toml").read_text()
+    (folder / "sold.toml").write_text(text.replace("warmup =", 'baseline = "easy"\nwarmup ='))
+    running = program("run", "sold.toml", "--no-report", cwd=folder, body=pressing)
+    _, err = running.communicate(timeout=120)
+    assert running.returncode == 130
+    told = "the journal up to there is in out/slackline-w4/baseline; --resume goes on from there"
+    assert err.splitlines()[-1].endswith(told)
+    assert open_journal(folder / "out/slackline-w4").manifest["stopped"] != "interrupted"
+    resumed = wattline("run", "sold.toml", "--resume", "--no-report")
+    assert resumed.code == 0
+    assert resumed.err.startswith("out/slackline-w4/baseline: going on after ")
+    assert open_journal(folder / "out/slackline-w4/baseline").manifest["stopped"] != "interrupted"
 
 
 def test_a_closed_pipe_is_silent(folder: Path) -> None:

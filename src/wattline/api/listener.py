@@ -187,9 +187,12 @@ def _time(seconds: float) -> str:
 
 
 @contextmanager
-def stop_signals(answer: str) -> Iterator[list[int]]:
-    """Answer the first Ctrl-C or SIGTERM and yield a list that it gets into; a second one interrupts at once."""
-    got: list[int] = []
+def stop_signals(answer: str, got: list[int] | None = None) -> Iterator[list[int]]:
+    """Answer the first Ctrl-C or SIGTERM and yield a list that it gets into; a second one interrupts at once.
+
+    ``got`` is the list of the same command, where one may have come before.
+    """
+    got = [] if got is None else got
     if threading.current_thread() is not threading.main_thread():
         yield got
         return

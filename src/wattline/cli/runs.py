@@ -103,11 +103,12 @@ def _carry_out(choice: Variant, folder: Path, terminal: Terminal, *, report: boo
     left, since = where_to_begin(runs, terminal, resume=resume)
     say_replaced(folder, study, terminal)
     prepare(study, terminal, [part.study for part in runs[1:]])
-    for part in left:
-        if not simulate(part, since, terminal):
-            break
-        since = None
-    finish(study, part, folder, terminal, report=report)
+    with terminal.finishing():  # a run that is over is not lost
+        for part in left:
+            if not simulate(part, since, terminal):
+                break
+            since = None
+        finish(study, part, folder, terminal, report=report)
 
 
 def pick_one(document: Document) -> str:

@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import typer
@@ -30,6 +30,8 @@ class Terminal(Listener):
     quiet: bool = False
     interrupted: int = 128 + signal.SIGINT
     """Exit code of a command that was told to stop: by Ctrl-C, unless it was another signal."""
+    stops: list[int] = field(default_factory=list)
+    """Ctrl-C and SIGTERM that came so far, by their numbers."""
 
     @property
     def for_people(self) -> bool:
@@ -105,7 +107,8 @@ class Terminal(Listener):
         what comes of it.
         """
         meter = Meter(what, shown=not self.quiet)
-        with stop_signals("" if self.quiet else f"\nstopping{keeping} (Ctrl-C again to {again}) ...\n") as got:
+        told = f"\nstopping{keeping} (Ctrl-C again to {again}) ...\n"
+        with stop_signals("" if self.quiet else told, self.stops) as got:
 
             def report(done: int, total: int) -> None:
                 meter.update(done, total)
@@ -117,6 +120,13 @@ class Terminal(Listener):
                 yield report
             finally:
                 meter.close()
+
+    @contextmanager
+    def finishing(self) -> Iterator[None]:
+        """Let what was simulated be written where Ctrl-C or SIGTERM comes; a second one interrupts at once."""
+        told = "\nfinishing what was simulated (Ctrl-C again to quit at once) ...\n"
+        with stop_signals("" if self.quiet else told, self.stops):
+            yield
 
     @contextmanager
     def meter(self, what: str) -> Iterator[Callable[[float, float], None]]:
