@@ -133,3 +133,17 @@ def test_budgets_over_time(wattline: Call, folder: Path) -> None:
     assert found["system"] == "cluster"
     assert found["budgets"]["cluster"]["granted"][:3] == [[0.0, 5200.0], [28800.0, 4700.0], [39600.0, 3200.0]]
     assert "has no [[budget]] tables" in wattline("budget", "small.toml").err
+
+
+def test_who_names_no_demand_asks_for_the_whole_budget(wattline: Call, folder: Path) -> None:
+    """Neither a limit nor a demand: a part asks for the whole, and leaves the others their part of it."""
+    site = '[[budget]]\nname = "site"\nlimit = "5 kW"\nshares = "demand"\n'
+    parts = '[[budget]]\nname = "other"\nparent = "site"\n[[budget]]\nname = "here"\nparent = "site"\nsystem = true\n'
+    text = (folder / "small.toml").read_text()
+    for asks, granted in (('demand = "800 W"\n', (5000 / 5800) * 800), ('demand = "7 kW"\n', 2500.0)):
+        (folder / "b.toml").write_text(f"{text}{site}{parts}{asks}")
+        answer = wattline("budget", "b.toml", "--json")
+        assert answer.code == 0, answer.err
+        found = {name: one["granted"] for name, one in json.loads(answer.out)["budgets"].items()}
+        assert found["here"] == [[0.0, pytest.approx(granted)]]
+        assert found["other"] == [[0.0, pytest.approx(5000.0 - granted)]]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -56,15 +59,15 @@ def test_by_demand_nobody_gets_more_than_it_asks_for() -> None:
     )
     assert grants_at(found, 0.0) == {"site": 80.0, "a": 30.0, "b": 30.0}
     later = grants_at(found, 10.0)
-    assert later["a"] == pytest.approx(80.0 * 90 / 120)
-    assert later["b"] == pytest.approx(80.0 * 30 / 120)
+    assert later["a"] == pytest.approx(80.0 * 80 / 110)  # nobody asks for more than there is
+    assert later["b"] == pytest.approx(80.0 * 30 / 110)
 
 
 def test_who_names_no_demand_asks_for_all_there_is() -> None:
     """Its limit bounds that, as it bounds what others ask for."""
     parts = Budget("a", "site", demand=Steps(160.0)), Budget("b", "site"), Budget("c", "site", Steps(40.0))
     found = grants_at(BudgetTree((Budget("site", limit=Steps(80.0), rule="demand"), *parts)), 0.0)
-    assert [found[name] for name in "abc"] == pytest.approx([80.0 * ask / 280 for ask in (160, 80, 40)])
+    assert [found[name] for name in "abc"] == pytest.approx([80.0 * ask / 200 for ask in (80, 80, 40)])
 
 
 def test_a_site_without_a_limit_leaves_parts_their_own() -> None:
@@ -76,7 +79,7 @@ def test_a_site_without_a_limit_leaves_parts_their_own() -> None:
 @st.composite
 def trees(draw: st.DrawFn) -> BudgetTree:
     """Return any tree of up to nine budgets with limits and demands that change."""
-    watts = st.floats(0.0, 1e6) | st.just(math.inf)
+    power = st.just(0.0) | st.floats(1e-6, 1e6)
 
     def steps(values: st.SearchStrategy[float]) -> Steps:
         times = sorted(draw(st.lists(st.integers(0, 20), max_size=3, unique=True)))
@@ -90,13 +93,14 @@ def trees(draw: st.DrawFn) -> BudgetTree:
         rule = rules[parents[i]] if i else ""
         siblings = parents.count(parents[i])
         share = draw(st.floats(0.01, 1.0)) / siblings if rule == "fixed" else math.nan
-        demand = steps(st.floats(0.0, 1e6)) if rule == "demand" and draw(st.booleans()) else None
-        limit = steps(watts)
+        weight = draw(st.floats(0.01, 100.0)) if rule == "proportional" else 1.0
+        demand = steps(power) if rule == "demand" and draw(st.booleans()) else None
+        limit = steps(power | st.just(math.inf))
         above = found[parents[i]].limit if i else None
         if above is not None and above.highest_w < limit.highest_w < math.inf:
             limit = Steps(math.inf)
         found.append(
-            Budget(str(i), str(parents[i]) if i else "", limit, rules[i], share, draw(st.floats(0.01, 100.0)), demand)  # type: ignore[arg-type]
+            Budget(str(i), str(parents[i]) if i else "", limit, rules[i], share, weight, demand)  # type: ignore[arg-type]
         )
     return BudgetTree(tuple(found))
 
@@ -104,8 +108,8 @@ def trees(draw: st.DrawFn) -> BudgetTree:
 @given(trees())
 @settings(max_examples=300, deadline=None)
 def test_at_every_instant_parts_sum_to_at_most_their_whole(found: BudgetTree) -> None:
-    """Σ parts ≤ whole, nobody above its own limit or demand, and by weight nothing is left while somebody could use
-    it.
+    """Σ parts ≤ whole, nobody above its own limit or demand, and by weight or demand nothing is left while somebody
+    could use it.
     """
     changes = grants(found)
     for time_s in [*found.times_s(), 0.5, 7.5, 100.0]:
@@ -121,9 +125,71 @@ def test_at_every_instant_parts_sum_to_at_most_their_whole(found: BudgetTree) ->
                 continue
             total = math.fsum(granted[part.name] for part in parts)
             assert total <= granted[b.name] * (1 + ROUNDING)
-            full = all(granted[part.name] >= part.limit.at(time_s) * (1 - ROUNDING) for part in parts)
-            if b.rule == "proportional" and not full:
+            most = [min(part.limit.at(time_s), part.demand.at(time_s) if part.demand else math.inf) for part in parts]
+            full = all(granted[part.name] >= cap * (1 - ROUNDING) for part, cap in zip(parts, most, strict=True))
+            if b.rule != "fixed" and not full:
                 assert total >= granted[b.name] * (1 - 1e-6)
+
+
+def shared_by_weight(watts: Fraction, most: Sequence[Fraction], weights: Sequence[Fraction]) -> list[Fraction]:
+    """Round by round: all get by weight what is left; who is then full has its most and takes no part any more."""
+    found, open_ = list(most), list(range(len(most)))
+    while open_:
+        left = watts - sum(found[i] for i in range(len(most)) if i not in open_)
+        level = left / sum(weights[i] for i in open_)
+        full = [i for i in open_ if level * weights[i] >= most[i]]
+        if not full:
+            for i in open_:
+                found[i] = level * weights[i]
+            break
+        open_ = [i for i in open_ if i not in full]
+    return found
+
+
+def shared_by_demand(watts: Fraction, asked: Sequence[Fraction]) -> list[Fraction]:
+    """Nobody asks for more than the whole; where all ask for too much, all get the same part of it."""
+    asks = [min(watts, ask) for ask in asked]
+    part = watts / sum(asks) if sum(asks) > watts else Fraction(1)
+    return [part * ask for ask in asks]
+
+
+def exact(watts: float, whole: float) -> Fraction:
+    """Return watts as a fraction; no limit is as good as the whole."""
+    return Fraction(min(watts, whole))
+
+
+@given(trees(), st.sampled_from([0.25, 1.0, 1024.0]))
+@settings(max_examples=300, deadline=None)
+def test_a_plain_twin_grants_the_same(found: BudgetTree, scale: float) -> None:
+    """In fractions, from what each whole was granted; and all powers times a number are all grants times that."""
+    larger = grants_at(scaled(found, scale), 7.0)
+    granted = grants_at(found, 7.0)
+    assert larger == pytest.approx({name: watts * scale for name, watts in granted.items()}, rel=ROUNDING)
+    for b in found.budgets:
+        parts, whole = found.parts[b.name], granted[b.name]
+        ours = [granted[part.name] for part in parts]
+        most = [part.limit.at(7.0) for part in parts]
+        asked = [min(cap, part.demand.at(7.0)) if part.demand else cap for cap, part in zip(most, parts, strict=True)]
+        if math.isinf(whole):
+            assert ours == (asked if b.rule == "demand" else most)
+            continue
+        limits = [exact(cap, whole) for cap in most]
+        if b.rule == "fixed":
+            twin = [min(cap, Fraction(part.share) * Fraction(whole)) for cap, part in zip(limits, parts, strict=True)]
+        elif b.rule == "demand":
+            twin = shared_by_demand(Fraction(whole), [exact(ask, whole) for ask in asked])
+        else:
+            twin = shared_by_weight(Fraction(whole), limits, [Fraction(part.weight) for part in parts])
+        assert ours == pytest.approx([float(watts) for watts in twin], rel=ROUNDING, abs=whole * ROUNDING)
+
+
+def scaled(found: BudgetTree, by: float) -> BudgetTree:
+    """Return a tree whose powers are all times a number."""
+
+    def more(steps: Steps) -> Steps:
+        return Steps(steps.first_w * by, tuple((time_s, watts * by) for time_s, watts in steps.steps))
+
+    return BudgetTree(tuple(replace(b, limit=more(b.limit), demand=b.demand and more(b.demand)) for b in found.budgets))
 
 
 @given(

@@ -42,13 +42,14 @@ def share_out(whole: Budget, parts: Sequence[Budget], watts: float, time_s: floa
         return [min(cap, part.share * watts) for cap, part in zip(most, parts, strict=True)]
     if whole.rule == "proportional":
         return fill(watts, most, [part.weight for part in parts])
-    asked = [  # who says nothing asks for all there is
-        min(cap, watts if part.demand is None else part.demand.at(time_s))
+    asked = [  # who says nothing asks for all there is, and nobody asks for more
+        min(watts, cap, math.inf if part.demand is None else part.demand.at(time_s))
         for cap, part in zip(most, parts, strict=True)
     ]
     if math.isinf(watts):
         return asked
-    return fill(watts, asked, [part.weight * demand for part, demand in zip(parts, asked, strict=True)])
+    too_much = max(1.0, math.fsum(asked) / watts) if watts > 0 else 1.0
+    return [ask / too_much for ask in asked]
 
 
 def fill(watts: float, most: Sequence[float], weights: Sequence[float]) -> list[float]:

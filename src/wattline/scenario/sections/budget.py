@@ -41,8 +41,8 @@ class BudgetSpec(Section):
     weight: Finite = Field(1.0, gt=0, description="weight among the parts of the parent")
     demand: Power | None = Field(
         None,
-        description="what it asks for, until the first of `demand_steps` (default: all it may; this machine: all "
-        "nodes at `max`)",
+        description="what it asks for, until the first of `demand_steps` (default: its parent's whole budget, "
+        "as far as its own limit goes; this machine: all nodes at `max`)",
     )
     demand_steps: Steps = Field(default_factory=list, description="changing demand: `[[time, power], …]`")
     system: bool = Field(False, description="this is the machine of the scenario; its budget is the power limit")  # noqa: FBT003
