@@ -16,6 +16,7 @@ from wattline.model.budget import Budget, BudgetTree, Steps
 from wattline.policies.budget import fill, grants, grants_at
 
 ROUNDING = 1e-9
+HUGE = 1.7e308
 
 
 def tree(*budgets: Budget) -> BudgetTree:
@@ -79,7 +80,7 @@ def test_a_site_without_a_limit_leaves_parts_their_own() -> None:
 @st.composite
 def trees(draw: st.DrawFn) -> BudgetTree:
     """Return any tree of up to nine budgets with limits and demands that change."""
-    power = st.just(0.0) | st.floats(1e-6, 1e6)
+    power = st.just(0.0) | st.floats(1e-6, 1e6) | st.floats(1e6, HUGE / 1024)
 
     def steps(values: st.SearchStrategy[float]) -> Steps:
         times = sorted(draw(st.lists(st.integers(0, 20), max_size=3, unique=True)))
@@ -93,7 +94,7 @@ def trees(draw: st.DrawFn) -> BudgetTree:
         rule = rules[parents[i]] if i else ""
         siblings = parents.count(parents[i])
         share = draw(st.floats(0.01, 1.0)) / siblings if rule == "fixed" else math.nan
-        weight = draw(st.floats(0.01, 100.0)) if rule == "proportional" else 1.0
+        weight = draw(st.floats(0.01, 100.0) | st.floats(1e-100, 1e100)) if rule == "proportional" else 1.0
         demand = steps(power) if rule == "demand" and draw(st.booleans()) else None
         limit = steps(power | st.just(math.inf))
         above = found[parents[i]].limit if i else None
@@ -190,6 +191,33 @@ def scaled(found: BudgetTree, by: float) -> BudgetTree:
         return Steps(steps.first_w * by, tuple((time_s, watts * by) for time_s, watts in steps.steps))
 
     return BudgetTree(tuple(replace(b, limit=more(b.limit), demand=b.demand and more(b.demand)) for b in found.budgets))
+
+
+@pytest.mark.parametrize(
+    ("watts", "most", "weights", "expected"),
+    [
+        (100.0, [10.0, 1000.0], [1e17, 1.0], [10.0, 90.0]),
+        (100.0, [1000.0, 1000.0], [HUGE, HUGE], [50.0, 50.0]),
+        (100.0, [10.0, 1000.0], [HUGE, 1e-320], [10.0, 90.0]),
+        (HUGE, [HUGE, 1e307], [1e-5, 1e-5], [HUGE - 1e307, 1e307]),
+        (1e-300, [HUGE, math.inf], [1.0, 3.0], [2.5e-301, 7.5e-301]),
+        (0.0, [5.0, math.inf], [1.0, 1.0], [0.0, 0.0]),
+    ],
+)
+def test_extreme_numbers_are_shared_too(
+    watts: float, most: list[float], weights: list[float], expected: list[float]
+) -> None:
+    """Sums of weights neither overflow nor lose the light ones."""
+    assert fill(watts, most, weights) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("watts", [0.0, 1000.0, HUGE])
+def test_demands_whose_sum_overflows_are_shared(watts: float) -> None:
+    """Three that ask for as much as a float holds get a third each; who asks for nothing gets nothing."""
+    parts = [Budget(name, "site", demand=Steps(HUGE)) for name in "abc"]
+    whole = Budget("site", limit=Steps(watts), rule="demand")
+    found = grants_at(BudgetTree((whole, *parts, Budget("d", "site", demand=Steps(0.0)))), 0.0)
+    assert [found[name] for name in "abcd"] == pytest.approx([watts / 3, watts / 3, watts / 3, 0.0])
 
 
 @given(

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
+from itertools import accumulate
 
 from wattline.model.budget import Budget, BudgetTree
+
+LIGHTEST = sys.float_info.min
+"""The least weight that counts, as a part of the heaviest: no sum of such weights overflows, and none is 0."""
 
 
 def grants(tree: BudgetTree) -> dict[str, list[tuple[float, float]]]:
@@ -48,7 +53,7 @@ def share_out(whole: Budget, parts: Sequence[Budget], watts: float, time_s: floa
     ]
     if math.isinf(watts):
         return asked
-    too_much = max(1.0, math.fsum(asked) / watts) if watts > 0 else 1.0
+    too_much = max(1.0, math.fsum(ask / watts for ask in asked if ask > 0))  # in wholes: a sum of watts may overflow
     return [ask / too_much for ask in asked]
 
 
@@ -63,12 +68,14 @@ def fill(watts: float, most: Sequence[float], weights: Sequence[float]) -> list[
     if math.isinf(watts):
         return list(most)
     given = [0.0] * len(most)
-    left, weight = watts, math.fsum(weights)
-    order = sorted(range(len(most)), key=lambda i: most[i] / weights[i] if weights[i] > 0 else math.inf)
-    for i in order:
-        if weight <= 0 or weights[i] <= 0:
-            continue
-        given[i] = max(0.0, min(most[i], left * min(1.0, weights[i] / weight)))
+    if watts <= 0 or not most:
+        return given
+    heaviest = max(weights)
+    weight = [max(one / heaviest, LIGHTEST) for one in weights]
+    order = sorted(range(len(most)), key=lambda i: min(1.0, most[i] / watts) / weight[i])
+    together = list(accumulate(weight[i] for i in reversed(order)))[::-1]  # of a part and those that are full after it
+    left = watts
+    for i, those in zip(order, together, strict=True):
+        given[i] = min(most[i], left * (weight[i] / those))
         left -= given[i]
-        weight -= weights[i]
     return given
