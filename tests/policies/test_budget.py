@@ -94,7 +94,7 @@ def trees(draw: st.DrawFn) -> BudgetTree:
         rule = rules[parents[i]] if i else ""
         siblings = parents.count(parents[i])
         share = draw(st.floats(0.01, 1.0)) / siblings if rule == "fixed" else math.nan
-        weight = draw(st.floats(0.01, 100.0) | st.floats(1e-100, 1e100)) if rule == "proportional" else 1.0
+        weight = draw(st.floats(0.01, 100.0) | st.floats(1e-100, 1e100)) if rule == "proportional" else math.nan
         demand = steps(power) if rule == "demand" and draw(st.booleans()) else None
         limit = steps(power | st.just(math.inf))
         above = found[parents[i]].limit if i else None
@@ -247,6 +247,14 @@ def test_more_for_all_is_never_less_for_one(
         (
             (Budget("a", "site", demand=Steps(5.0)),),
             "budget 'a': a demand goes with a parent whose parts share by demand",
+        ),
+        (
+            (Budget("a", "site", rule="demand"), Budget("b", "a", weight=3.0)),
+            "budget 'b': a weight goes with a parent whose parts share by weight",
+        ),
+        (
+            (Budget("a", "site", rule="fixed"), Budget("b", "a", share=0.5, weight=1.0)),
+            "budget 'b': a weight goes with a parent whose parts share by weight",
         ),
         (
             (Budget("a", "site", rule="fixed"), Budget("b", "a")),

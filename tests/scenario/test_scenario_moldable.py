@@ -331,6 +331,10 @@ BUDGETS = {
         '[[budget]]\nname = "a"\ndemand = 5\nsystem = true\n',
         "[budget] demand: 'a' is the whole and shares nothing",
     ),
+    "a weight by demand": (
+        '[[budget]]\nname = "a"\nshares = "demand"\n[[budget]]\nname = "b"\nparent = "a"\nweight = 1\nsystem = true\n',
+        "budget 'b': a weight goes with a parent whose parts share by weight",
+    ),
     "no parent": (
         '[[budget]]\nname = "a"\n[[budget]]\nname = "b"\nparent = "c"\nsystem = true\n',
         "there is no budget 'c'",

@@ -55,7 +55,7 @@ class Steps:
 class Budget:
     """One budget of a tree; ``parent`` is "" for the whole.
 
-    ``share`` is NaN unless the parent's parts have fixed ones.
+    ``share`` is NaN unless the parent's parts have fixed ones, and ``weight`` where none is given: it counts as 1.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Budget:
     limit: Steps = field(default_factory=Steps)
     rule: Rule = "proportional"
     share: float = math.nan
-    weight: float = 1.0
+    weight: float = math.nan
     demand: Steps | None = None
 
 
@@ -110,6 +110,8 @@ class BudgetTree:
         for part in parts:
             if b.rule != "fixed" and not math.isnan(part.share):
                 raise InputError(f"budget {part.name!r}: a share goes with a parent whose parts have fixed shares")
+            if b.rule != "proportional" and not math.isnan(part.weight):
+                raise InputError(f"budget {part.name!r}: a weight goes with a parent whose parts share by weight")
             if b.rule != "demand" and part.demand is not None:
                 raise InputError(f"budget {part.name!r}: a demand goes with a parent whose parts share by demand")
 

@@ -46,7 +46,7 @@ def share_out(whole: Budget, parts: Sequence[Budget], watts: float, time_s: floa
     if whole.rule == "fixed":
         return [min(cap, part.share * watts) for cap, part in zip(most, parts, strict=True)]
     if whole.rule == "proportional":
-        return fill(watts, most, [part.weight for part in parts])
+        return fill(watts, most, [1.0 if math.isnan(part.weight) else part.weight for part in parts])
     asked = [  # who says nothing asks for all there is, and nobody asks for more
         min(watts, cap, math.inf if part.demand is None else part.demand.at(time_s))
         for cap, part in zip(most, parts, strict=True)

@@ -38,7 +38,7 @@ class BudgetSpec(Section):
         "by `demand`, in proportion where it does not suffice",
     )
     share: Finite | None = Field(None, gt=0, le=1, description="fixed share of the parent's budget")
-    weight: Finite = Field(1.0, gt=0, description="weight among the parts of the parent")
+    weight: Finite = Field(1.0, gt=0, description="weight among the parts of the parent, where they share by weight")
     demand: Power | None = Field(
         None,
         description="what it asks for, until the first of `demand_steps` (default: its parent's whole budget, "
@@ -118,7 +118,7 @@ def _budget(spec: BudgetSpec, budgets: Sequence[BudgetSpec], run_s: float, machi
         _steps(spec.limit, spec.steps, spec.repeat, run_s),
         spec.shares,
         math.nan if spec.share is None else spec.share,
-        spec.weight,
+        spec.weight if "weight" in spec.model_fields_set else math.nan,
         demand,
     )
 
