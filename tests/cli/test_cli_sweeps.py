@@ -100,6 +100,32 @@ def test_a_sweep_that_is_killed_goes_on(tmp_path: Path) -> None:
         assert_frame_equal(*(pl.read_parquet(tmp_path / name / "sweep.parquet") for name in ("whole", folder.name)))
 
 
+def test_ctrl_c_keeps_every_run_of_a_setting(wattline: Call, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One setting with many seeds: the runs that are done are shown and told, and --resume makes the others alone."""
+    from wattline.api.sweeps import work
+
+    (folder / "s.toml").write_text(SCENARIO)
+    words = ("sweep", "s.toml", "--seeds", "5", "--threads", "1", "--json", "--out")
+    assert wattline(*words, "whole").code == 0
+    real, made, most = work.run_task, list[int](), 3
+
+    def counting(task: Any, *rest: Any) -> Any:
+        if len(made) == most:
+            raise KeyboardInterrupt
+        made.append(task.seed)
+        return real(task, *rest)
+
+    monkeypatch.setattr(work, "run_task", counting)
+    cut = wattline(*words, "o")
+    assert cut.code == 130
+    assert cut.err.splitlines()[-1] == "wattline: interrupted; 3 runs are in o, and --resume goes on with the others"
+    assert [json.loads(cut.out)[key] for key in ("runs", "left")] == [3, 2]
+    most = 5
+    assert wattline(*words, "o", "--resume").code == 0
+    assert made == [4, 5, 6, 7, 8]
+    assert_frame_equal(*(pl.read_parquet(folder / name / "sweep.parquet") for name in ("whole", "o")))
+
+
 def test_ctrl_c_is_heard_during_a_long_run(tmp_path: Path) -> None:
     """Ctrl-C in the middle of a compiled run, in a thread or in a process of its own, ends the sweep within a second,
     with one line and exit code 130; --resume goes on.

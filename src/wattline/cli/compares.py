@@ -211,7 +211,7 @@ def spread(study: Study, vary: Sequence[str], zipped: Sequence[str]) -> list[tup
         return [("", study)]
     if asked.varied.count > MOST_RUNS:
         raise ScenarioError(f"--vary makes {asked.varied.count:,} settings; wattline sweep is made for that")
-    return [(Unit(i, setting).words, study.at(setting)) for i, setting in enumerate(asked.settings())]
+    return [(Unit(setting).words, study.at(setting)) for setting in asked.settings()]
 
 
 def _label(name: str, words: str, variant: str, *, several: bool) -> str:

@@ -15,8 +15,8 @@ from wattline.api.listener import Listener
 from wattline.api.many import Task, plan_runs
 from wattline.api.many import mechanisms as needed_by
 from wattline.api.runs import folder_at
-from wattline.api.sweeps.places import Where, carry_out_at, find_where
-from wattline.api.sweeps.work import Places, Row, Unit, Varies, Worked, value_text, work
+from wattline.api.sweeps.places import Call, Where, carry_out_at, find_where
+from wattline.api.sweeps.work import Unit, Varies, Worked, plan_unit, value_text, work
 from wattline.errors import InputError, shorten
 from wattline.files import in_this_folder
 from wattline.journal.kept import Kept, open_kept
@@ -42,7 +42,7 @@ class Sweep:
     def __init__(self, study: Varies, varied: Varied) -> None:
         self.study, self.varied = study, varied
         self.left = 0
-        """Settings that were not carried out when the last ``run`` was interrupted."""
+        """Runs that were not carried out when the last ``run`` was interrupted."""
         self.warnings: list[str] = []
         self.remarks: list[str] = []
         """What was assumed and what is hard to believe, of the runs of the last ``run``."""
@@ -132,25 +132,35 @@ class Sweep:
             done = self._carry_out(book, hear, where, partly=partly)
         finally:
             book.close()
-        self.left = self.varied.count - done
+        self.left = book.runs - done
         self.warnings, self.remarks = book.warnings, book.remarks
         return book.finish(whole=self.left == 0)
 
     def _carry_out(self, book: Book, listener: Listener, where: Where, *, partly: bool) -> int:
-        """Carry out what the book does not hold; return how many settings it holds then."""
-        units = (Unit(i, setting) for i, setting in enumerate(self.settings()))
-        study = _anywhere(self.study)
-        calls = (
-            (unit, (work, study, unit, self.seeds, book.places(unit))) for unit in units if unit.at not in book.rows
-        )
-        with listener.progress("settings") as progress, in_this_folder():
+        """Carry out what the book does not hold; return how many runs it holds then."""
+        with listener.progress("runs") as progress, in_this_folder():
 
             def look() -> None:
-                progress(len(book.rows), self.varied.count)
+                progress(len(book.done), book.runs)
+
+            def take(key: tuple[int, Task], found: Worked) -> None:
+                book.take(key[0], found)
 
             look()
-            carry_out_at(where, calls, book.take, look, lambda unit: unit.words, partly=partly)
-        return len(book.rows)
+            carry_out_at(where, self._calls(book), take, look, lambda key: _words(key[1]), partly=partly)
+        return len(book.done)
+
+    def _calls(self, book: Book) -> Iterator[tuple[tuple[int, Task], Call]]:
+        """Yield the runs that the book does not hold, by number, with how each is carried out."""
+        study = _anywhere(self.study)
+        for at, setting in enumerate(self.settings()):
+            numbers = range(at * book.per, (at + 1) * book.per)
+            if all(number in book.done for number in numbers):
+                continue
+            unit = Unit(setting)
+            for number, task in zip(numbers, plan_unit(study, unit, self.seeds, book.per), strict=True):
+                if number not in book.done:
+                    yield (number, task), (work, unit, task, book.place(number))
 
     def _warm_up(self, tasks: list[Task], listener: Listener) -> None:
         """Compile what some setting needs."""
@@ -170,28 +180,31 @@ def _anywhere(study: Varies) -> Varies:
     return moved
 
 
+def _words(task: Task) -> str:
+    return f"{task.label}, seed {task.seed}"
+
+
 class Book:
     """Rows of a sweep as they come, in a file that is whole up to its last line at any moment."""
 
     def __init__(self, sweep: Sweep, folder: Path | None, keep: Keep, *, resume: bool) -> None:
         self.sweep, self.folder, self.keep = sweep, folder, keep
-        self.rows: dict[int, list[Row]] = {}
-        """Rows by the number of their setting."""
-        self._said: dict[int, Worked] = {}
+        self.done: dict[int, Worked] = {}
+        """Runs that are done, by their number."""
         first = next(sweep.settings(), {})
-        self._per = len(plan_runs([sweep.study.at(first).document], sweep.seeds))
-        runs = self._per * sweep.varied.count
-        if folder is not None and keep == "journals" and runs > MOST_JOURNALS:
+        self.per = len(plan_runs([sweep.study.at(first).document], sweep.seeds))
+        """Runs of a setting."""
+        self.runs = self.per * sweep.varied.count
+        if folder is not None and keep == "journals" and self.runs > MOST_JOURNALS:
             raise InputError(
-                f"vary: that would be {runs:,} journals, at most {MOST_JOURNALS:,} are written; keep the summary alone "
-                "(keep='summary', --keep summary), or give fewer values or seeds"
+                f"vary: that would be {self.runs:,} journals, at most {MOST_JOURNALS:,} are written; keep the summary "
+                "alone (keep='summary', --keep summary), or give fewer values or seeds"
             )
-        self._digits = len(str(runs))
+        self._digits = len(str(self.runs))
         self._kept: Kept | None = None
         if folder is not None:
             self._kept = open_kept(folder, self.about(), resume=resume, result=TABLE)
-            for key in self._kept.keys:
-                self._note(int(key), self._kept.get(key))
+            self.done = {int(key): self._kept.get(key) for key in self._kept.keys}
 
     @property
     def words(self) -> str:
@@ -200,13 +213,13 @@ class Book:
 
     @property
     def warnings(self) -> list[str]:
-        """What was assumed and what is hard to believe, in the order of the settings."""
-        return list(dict.fromkeys(line for at in sorted(self._said) for line in self._said[at].warnings))
+        """What was assumed and what is hard to believe, in the order of the runs."""
+        return list(dict.fromkeys(line for at in sorted(self.done) for line in self.done[at].warnings))
 
     @property
     def remarks(self) -> list[str]:
-        """What to know of the runs, in the order of the settings."""
-        return list(dict.fromkeys(line for at in sorted(self._said) for line in self._said[at].remarks))
+        """What to know of the runs, in their order."""
+        return list(dict.fromkeys(line for at in sorted(self.done) for line in self.done[at].remarks))
 
     def about(self) -> dict[str, Any]:
         """Return what the sweep is, as plain data; a sweep goes on only where this is the same."""
@@ -222,25 +235,17 @@ class Book:
             "keep": self.keep,
         }
 
-    def places(self, unit: Unit) -> Places:
-        """Return where the journals of a setting lie."""
+    def place(self, number: int) -> Path | None:
+        """Return where the journal of a run lies; None: it is not kept."""
         if self.folder is None or self.keep != "journals":
-            return [None] * self._per
-        numbers = range(unit.at * self._per + 1, (unit.at + 1) * self._per + 1)
-        return [(self.folder / f"run-{number:0{self._digits}}").absolute() for number in numbers]
+            return None
+        return (self.folder / f"run-{number + 1:0{self._digits}}").absolute()
 
-    def take(self, unit: Unit, found: Worked) -> None:
-        """Note the rows of a setting."""
-        if found.interrupted:
-            return
-        self._note(unit.at, found)
+    def take(self, number: int, found: Worked) -> None:
+        """Note a run that is done."""
+        self.done[number] = found
         if self._kept is not None:
-            self._kept.put(str(unit.at), found)
-
-    def _note(self, at: int, found: Worked) -> None:
-        self.rows[at] = found.rows
-        if found.warnings or found.remarks:
-            self._said[at] = found
+            self._kept.put(str(number), found)
 
     def finish(self, *, whole: bool) -> pl.DataFrame:
         """Return the table, and write it."""
@@ -263,7 +268,7 @@ class Book:
 
         from wattline.report.count.compare import METRICS
 
-        rows = [row for at in sorted(self.rows) for row in self.rows[at]]
+        rows = [self.done[number].row for number in sorted(self.done)]
         if not rows:
             return pl.DataFrame()
         if len({row["policies"] for row in rows}) == 1:

@@ -1,14 +1,14 @@
-"""One setting of a sweep, carried out wherever there is a worker: here, in another process, on another machine."""
+"""One run of a sweep, carried out wherever there is a worker: here, in another process, on another machine."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from wattline.api.many import Done, EndedError, plan_runs, run_task
+from wattline.api.many import Done, EndedError, Task, plan_runs, run_task
 from wattline.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ MOST_TRACES = 4
 """Workloads of a seed that are kept in memory."""
 
 Row = dict[str, Any]
-Places = Sequence[Path | None]
-"""Where the journals of a setting's runs lie; None: they are not kept."""
 
 
 class Varies(Protocol):
@@ -41,9 +39,8 @@ class Varies(Protocol):
 
 @dataclass(frozen=True)
 class Unit:
-    """One setting: its place in the sweep, and the values of its keys."""
+    """One setting: the values of its keys."""
 
-    at: int
     setting: Mapping[str, Any]
 
     @property
@@ -56,43 +53,37 @@ class Unit:
 
 @dataclass(frozen=True)
 class Worked:
-    """What is kept of a setting: a row a run, and what was said of them."""
+    """What is kept of a run: its row, and what was said of it."""
 
-    rows: list[Row]
+    row: Row
     warnings: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
-    interrupted: bool = False
 
 
 _TRACES: dict[int, TraceCache] = {}
 """Workloads of this process, by seed."""
 
 
-def work(study: Varies, unit: Unit, seeds: int, places: Places, stop: threading.Event | None = None) -> Worked:
-    """Carry out the runs of a setting."""
+def plan_unit(study: Varies, unit: Unit, seeds: int, expected: int) -> list[Task]:
+    """Return the runs of a setting; refuse one that has more or fewer than the first."""
+    here = study.at(unit.setting) if unit.setting else study
+    tasks = plan_runs([here.document], seeds, label=unit.words)
+    if len(tasks) != expected:
+        raise InputError(
+            f"vary: {unit.words} makes {len(tasks)} runs, the first {expected}: list as many policies in each"
+        )
+    return tasks
+
+
+def work(unit: Unit, task: Task, place: Path | None, stop: threading.Event | None = None) -> Worked:
+    """Carry out a run of a setting; keep its journal where a place is given. ``EndedError``: it was told to end."""
     from wattline.scenario import TraceCache
 
     end = stop or threading.Event()
     if end.is_set():
-        return Worked([], interrupted=True)
-    here = study.at(unit.setting) if unit.setting else study
-    tasks = plan_runs([here.document], seeds, label=unit.words)
-    if len(tasks) != len(places):
-        raise InputError(
-            f"vary: {unit.words} makes {len(tasks)} runs, the first {len(places)}: list as many policies in each"
-        )
-    try:
-        done = [
-            run_task(task, _TRACES.setdefault(task.seed, TraceCache(MOST_TRACES)), end, place)
-            for task, place in zip(tasks, places, strict=True)
-        ]
-    except EndedError:
-        return Worked([], interrupted=True)
-    return Worked(
-        [_row(unit, one, place) for one, place in zip(done, places, strict=True)],
-        tuple(dict.fromkeys(line for one in done for line in one.warnings)),
-        tuple(dict.fromkeys(line for one in done for line in one.remarks)),
-    )
+        raise EndedError
+    done = run_task(task, _TRACES.setdefault(task.seed, TraceCache(MOST_TRACES)), end, place)
+    return Worked(_row(unit, done, place), done.warnings, done.remarks)
 
 
 def _row(unit: Unit, done: Done, place: Path | None) -> Row:
