@@ -250,12 +250,15 @@ def test_an_hour_without_a_price_has_no_cost() -> None:
     assert found.unpriced_s == pytest.approx(1800.0)
 
 
-def test_missing_carbon_is_missing_too() -> None:
-    """A total of carbon is of the hours whose cost it stands beside."""
+def test_cost_and_carbon_are_totals_of_their_own() -> None:
+    """An hour without carbon keeps its cost, one without a price its carbon; each total says what it lacks."""
     rows = bill_hours(np.zeros(1), np.array([1e3]), hour_edges(0.0, 7200.0, 0.0), flat_book(carbon=hourly(0.5)))
     found = total(rows)
-    assert (found.carbon_kg, found.cost, found.unpriced_s) == pytest.approx((0.5, 0.1, 3600.0))
+    assert (found.cost, found.hours, found.energy_kwh, found.unpriced_s) == pytest.approx((0.2, 2.0, 2.0, 0.0))
+    assert (found.carbon_kg, found.carbon_kwh, found.no_carbon_s) == pytest.approx((0.5, 1.0, 3600.0))
     assert math.isnan(total([replace(row, carbon_kg=math.nan) for row in rows]).carbon_kg)
+    unpriced = total([replace(rows[0], cost=math.nan), rows[1]])
+    assert (unpriced.cost, unpriced.unpriced_s, unpriced.carbon_kg) == pytest.approx((0.1, 3600.0, 0.5))
 
 
 @st.composite

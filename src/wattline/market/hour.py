@@ -2,7 +2,7 @@
 
 The journal takes its table ``hours`` from here, so do the documentation and the reports. Nothing is rounded: a total is
 the exact sum of its rows. A row that lies not wholly within a series of prices has no cost (NaN) and is left out of
-totals, ``Totals.unpriced_s`` of it.
+all totals but that of carbon; one not wholly within a series of carbon is left out of that total alone.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ class Totals:
     times the time in which it was scored.
 
     ``unscored_s`` is time with a reserve that was not scored, ``unpriced_s`` the time of rows that were left out
-    because a price, or carbon where it is known elsewhere, is missing.
+    because a price is missing. ``carbon_kg`` is a total of its own: of all rows whose carbon is known, which drew
+    ``carbon_kwh``; ``no_carbon_s`` is the time of the others.
     """
 
     hours: float
@@ -101,11 +102,13 @@ class Totals:
     error_cost: float
     cost: float
     carbon_kg: float
+    carbon_kwh: float
     error: float
     exceed_share: float
     score: float
     unscored_s: float
     unpriced_s: float
+    no_carbon_s: float
 
     @property
     def revenue(self) -> float:
@@ -115,8 +118,8 @@ class Totals:
 
 def total(rows: Sequence[Hour]) -> Totals:
     """Add up rows: exact sums, so that the total is the same in whatever order they are added."""
-    carbon = any(not math.isnan(row.carbon_kg) for row in rows)
-    whole = [row for row in rows if not math.isnan(row.cost) and not (carbon and math.isnan(row.carbon_kg))]
+    whole = [row for row in rows if not math.isnan(row.cost)]
+    carbon = [row for row in rows if not math.isnan(row.carbon_kg)]
     offered = [(row, row.offered_s) for row in whole if row.offered_s > 0]
     scored = [(row, row.scored_kwh) for row in whole if not math.isnan(row.score)]
 
@@ -133,12 +136,14 @@ def total(rows: Sequence[Hour]) -> Totals:
         performance_credit=add("performance_credit"),
         error_cost=add("error_cost"),
         cost=add("cost"),
-        carbon_kg=add("carbon_kg") if carbon else math.nan,
+        carbon_kg=math.fsum(row.carbon_kg for row in carbon) if carbon else math.nan,
+        carbon_kwh=math.fsum(row.energy_kwh for row in carbon),
         error=_mean("error", offered),
         exceed_share=_mean("exceed_share", offered),
         score=_mean("score", scored),
         unscored_s=math.fsum(seconds - row.scored_s for row, seconds in offered),
-        unpriced_s=math.fsum(row.span_s for row in rows) - add("span_s"),
+        unpriced_s=math.fsum(row.span_s for row in rows if math.isnan(row.cost)),
+        no_carbon_s=math.fsum(row.span_s for row in rows if math.isnan(row.carbon_kg)),
     )
 
 

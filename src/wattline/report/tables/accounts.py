@@ -85,15 +85,17 @@ def parts_words(whole: Totals) -> str:
 
 def carbon_words(whole: Totals) -> str:
     """Return carbon, and per kWh."""
-    per = f", {number(1e3 * whole.carbon_kg / whole.energy_kwh)} g/kWh" if whole.energy_kwh > 0 else ""
+    per = f", {number(1e3 * whole.carbon_kg / whole.carbon_kwh)} g/kWh" if whole.carbon_kwh > 0 else ""
     return f"{carbon(whole.carbon_kg)} CO₂{per}"
 
 
 def missing_words(found: Accounts) -> list[str]:
-    """Return what a reader of the total must know is not in it."""
+    """Return what a reader of the totals must know is not in them."""
     whole, words = found.total, []
     if whole.unpriced_s > 0:
-        words.append(f"{show(whole.unpriced_s, 's')} beyond the series of prices are not in it")
+        words.append(f"{show(whole.unpriced_s, 's')} beyond the series of prices are not in the cost")
+    if whole.no_carbon_s > 0 and not math.isnan(whole.carbon_kg):
+        words.append(f"{show(whole.no_carbon_s, 's')} beyond the series of carbon are not in the carbon")
     if found.scored and whole.unscored_s > 0:
         words.append(f"{show(whole.unscored_s, 's')} of reserve were too short to be scored and not paid")
     return words
