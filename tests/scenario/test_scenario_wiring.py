@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wattline.journal.journal import open_journal
+from wattline.report.count.metrics import summarize
 from wattline.scenario import Study, read_scenario, variants, wire
 from wattline.scenario.read.toml_text import to_toml
 
@@ -87,6 +89,22 @@ def test_a_limit_repeats_when_asked(study: Any) -> None:
     found = [(time_s - start_s, watts) for time_s, watts in daily.options.limit_w]
     assert found[:4] == [(0.0, 20e3), (28800.0, math.inf), (86400.0, 20e3), (115200.0, math.inf)]
     assert found[-2][0] >= 2 * span_s - 86400.0
+
+
+@pytest.mark.parametrize("budgets", [False, True])
+def test_a_run_that_outlasts_the_repeated_limit_says_so(study: Any, tmp_path: Path, *, budgets: bool) -> None:
+    """Nobody asked for the limit that stays then; a run that ends before has nothing to say."""
+    steps = 'steps = [["0 s", "20 kW"], ["20 min", "21 kW"]]\nrepeat = "1 h"\n'
+    where = '[[budget]]\nname = "site"\nsystem = true\n' if budgets else "[limit]\n"
+
+    def doubts(load: float) -> tuple[str, ...]:
+        found = study(BASE + where + steps, f"trace.load={load}")
+        found.write(found.simulate(), tmp_path / str(load))
+        return summarize(open_journal(tmp_path / str(load))).doubts
+
+    assert doubts(0.8) == ()
+    (line,) = doubts(50)
+    assert line.startswith("THE LIMIT STOPPED REPEATING after ")
 
 
 def test_the_same_content_has_the_same_hash(study: Any) -> None:

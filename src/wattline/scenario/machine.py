@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wattline.scenario.documents import Document
 from wattline.scenario.parts import build_kinds, cluster_nodes
+from wattline.scenario.read.steps import rounds
 from wattline.scenario.sections import limit
 from wattline.scenario.sections.budget import build_budgets, system_limit
 from wattline.scenario.sections.cluster import cluster
@@ -57,3 +59,10 @@ def build_limit(document: Document, jobs: JobTable, machine: Cluster) -> list[tu
     assumed_idle_w = spec.cluster.assumed_idle_w
     limit.check_rest(spec.limit, context, steps, machine, nested=nested, assumed_idle_w=assumed_idle_w)
     return steps
+
+
+def repeated_s(document: Document, jobs: JobTable) -> float:
+    """Return for how long after the first submission the limit's steps are repeated (infinite: nothing is)."""
+    spec, bound_s = document.spec, run_bound_s(jobs)
+    every = [spec.limit.repeat, *(part.repeat for part in spec.budget)]
+    return min((rounds(one_s, bound_s) * one_s for one_s in every if one_s is not None), default=math.inf)

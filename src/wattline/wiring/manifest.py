@@ -180,6 +180,7 @@ def _power_entry(result: Result) -> dict[str, Any]:
         "deadlock": "exceed" if options.exceed else "wait",
         "preempt": options.shed,
         "decisions": options.decisions,
+        **({"limit_until_s": options.limit_until_s} if np.isfinite(options.limit_until_s) else {}),
         **_late_entry(result),
     }
 

@@ -29,6 +29,8 @@ class Options:
     tick_s: float = np.inf
     limit_w: Sequence[tuple[float, float]] = ()
     """Power limit as (from time, watts) steps; none means unlimited."""
+    limit_until_s: float = np.inf
+    """Until when steps that are meant to be repeated are there; from then on the last one holds."""
     kinds: Sequence[Kind] = ()
     """Kinds of job and what was promised to them; a job's kind is found by its name."""
     signal: Signal | None = None

@@ -1,4 +1,6 @@
-"""Doubts about a run of a log: signs that the machine's size, its unit or its load are not those of the log."""
+"""Doubts about a run: a limit that was not repeated to its end; of a log, signs that the machine's size, its unit or
+its load are not those of the log.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,30 @@ FEWEST = 50
 
 
 def find_doubts(run: Run, wait_s: Distribution, recorded_s: Distribution) -> tuple[str, ...]:
-    """Return one line for everything about a run of a log that is hard to believe.
+    """Return one line for everything about a run that is hard to believe.
 
-    None for drawn jobs and short logs.
+    Drawn jobs and short logs say nothing about their machine.
     """
     told = run.manifest.get("trace") or {}
     if not told.get("sha256") or run.jobs.height < FEWEST:
-        return ()
-    return (*_far_waits(run, wait_s, recorded_s), *_rounded(run), *_nobody_waits(wait_s, recorded_s), *_overload(run))
+        return tuple(_not_repeated(run))
+    return (
+        *_not_repeated(run),
+        *_far_waits(run, wait_s, recorded_s),
+        *_rounded(run),
+        *_nobody_waits(wait_s, recorded_s),
+        *_overload(run),
+    )
+
+
+def _not_repeated(run: Run) -> Iterator[str]:
+    """Say that the run lasted longer than the limit's steps are repeated."""
+    until_s = float((run.manifest.get("power") or {}).get("limit_until_s", math.inf))
+    if run.end_s > until_s:
+        yield (
+            f"THE LIMIT STOPPED REPEATING after {show(until_s - run.start_s, 's')}: its last step held in the last "
+            f"{show(run.end_s - until_s, 's')} of the run; write its steps out for so long"
+        )
 
 
 def _far_waits(run: Run, wait_s: Distribution, recorded_s: Distribution) -> Iterator[str]:

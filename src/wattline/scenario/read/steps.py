@@ -54,7 +54,12 @@ def check_steps(
 def lay_out(steps: Sequence[Sequence[Any]], repeat_s: float | None, until_s: float) -> list[tuple[float, float]]:
     """Return steps as (seconds, watts), repeated up to a time if that is asked for."""
     once = [parse_step(step) for step in steps]
-    rounds = 1 if repeat_s is None or not once else max(1, math.ceil(until_s / repeat_s))
-    if rounds * len(once) > MOST_STEPS:
-        raise InputError(f"that would be {rounds * len(once):,} steps over this trace, more than {MOST_STEPS:,}")
-    return [(i * (repeat_s or 0.0) + time_s, watts) for i in range(rounds) for time_s, watts in once]
+    many = 1 if repeat_s is None or not once else rounds(repeat_s, until_s)
+    if many * len(once) > MOST_STEPS:
+        raise InputError(f"that would be {many * len(once):,} steps over this trace, more than {MOST_STEPS:,}")
+    return [(i * (repeat_s or 0.0) + time_s, watts) for i in range(many) for time_s, watts in once]
+
+
+def rounds(repeat_s: float, until_s: float) -> int:
+    """Return how often steps are begun that are repeated up to a time."""
+    return max(1, math.ceil(until_s / repeat_s))

@@ -30,7 +30,7 @@ class BudgetSpec(Section):
     repeat: Span | None = Field(
         None,
         gt=0,
-        description="begin `steps` and `demand_steps` anew after this time, until twice the trace's span has passed",
+        description="begin `steps` and `demand_steps` anew after this time, as `repeat` of `[limit]` does",
     )
     shares: Literal["proportional", "fixed", "demand"] = Field(
         "proportional",

@@ -37,8 +37,8 @@ class LimitSpec(Section):
     repeat: Span | None = Field(
         None,
         gt=0,
-        description="begin `steps` anew after this time, until twice the trace's span has passed (default: the last "
-        "step stays)",
+        description="begin `steps` anew after this time, until twice the trace's span and its longest job have passed; "
+        "a run that lasts longer says so (default: the last step stays)",
     )
     deadlock: Literal["wait", "exceed"] = Field(
         "wait",
@@ -117,11 +117,14 @@ def _resting_w(node_class: NodeClass) -> float:
     return idle_w if node_class.sleep is None else min(idle_w, node_class.sleep.power_w)
 
 
-def add_limit(options: Options, spec: LimitSpec, limit: Sequence[tuple[float, float]], start_s: float) -> Options:
+def add_limit(
+    options: Options, spec: LimitSpec, limit: Sequence[tuple[float, float]], start_s: float, repeated_until_s: float
+) -> Options:
     """Return options with a limit, given as (seconds since ``start_s``, watts), and what happens at it."""
     return replace(
         options,
         limit_w=tuple((start_s + time_s, watts) for time_s, watts in limit),
+        limit_until_s=repeated_until_s,
         exceed=spec.deadlock == "exceed",
         shed=spec.preempt,
     )
