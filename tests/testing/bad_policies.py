@@ -207,6 +207,24 @@ def long_only(s, arg, param, memory):
     return greedy(s, [j for j in waiting(s) if s.work[j] > 0])
 
 
+@policy("select", name="finishes-request")
+def certain_only(s, arg, param, memory):
+    """Ignores jobs that do not say how long they take."""
+    return greedy(s, [j for j in waiting(s) if s.request_s[j] < np.inf])
+
+
+@policy("select", name="finishes-user")
+def known_only(s, arg, param, memory):
+    """Ignores jobs of nobody."""
+    return greedy(s, [j for j in waiting(s) if s.user[j] >= 0])
+
+
+@policy("select", name="indices-user")
+def by_user(s, arg, param, memory):
+    """Looks up something by a job's user, who may not be known."""
+    return greedy(s, [j for j in waiting(s) if s.nodes[s.user[j]] > 0])
+
+
 @policy("select", name="zero-length-request")
 def patient_only(s, arg, param, memory):
     """Ignores jobs that ask for no time."""

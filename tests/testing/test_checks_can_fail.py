@@ -19,6 +19,7 @@ EXPECTED = {
     "callable": "takes exactly",
     "indices": "negative",
     "indices-beyond": "out of bounds",
+    "indices-user": "negative",
     "proposes-only": "s.status",
     "proposes-only-python": "only the engine writes",
     "legal": "refused",
@@ -41,6 +42,8 @@ EXPECTED = {
     "power-limit": "wait",
     "node-classes": "wait",
     "finishes": "wait",
+    "finishes-request": "wait",
+    "finishes-user": "wait",
 }
 BY_TITLE = {title(check): check for check in CHECKS}
 

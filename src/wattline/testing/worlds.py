@@ -13,7 +13,7 @@ import numpy as np
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.communication import Communication
 from wattline.model.configurations import Configurations, Moldable
-from wattline.model.jobs import JobTable
+from wattline.model.jobs import UNKNOWN, JobTable
 from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism
 from wattline.model.networks.dragonfly import Dragonfly
@@ -79,14 +79,21 @@ def jobs(submit_s: Any, work_s: Any, widths: Any, **columns: Any) -> JobTable:
 
 @named
 def busy(seed: int = 7, count: int = 40, machine: int = 5, **options: Any) -> World:
-    """A random workload that keeps a queue, with a node class that can sleep, ticks, and jobs that wait for others."""
+    """A random workload that keeps a queue, with a node class that can sleep, ticks, and jobs that wait for others.
+
+    Some jobs ask for no certain time (their request is endless), some have no user (the code is -1).
+    """
     rng = np.random.default_rng(seed)
     submit = np.sort(rng.integers(0, 3 * count, count)).astype(float)
     after = np.where(rng.random(count) < 0.15, np.arange(count) - 3, -1)
+    work = rng.integers(1, 25, count).astype(float)
+    job = np.arange(count)
     table = jobs(
         submit,
-        rng.integers(1, 25, count).astype(float),
+        work,
         rng.integers(1, machine + 1, count),
+        request_s=np.where(job % 7 == 3, np.nan, 2.0 * work + 1.0),
+        user=np.where(job % 5 == 2, UNKNOWN, job % 2),
         after=np.where(after < 0, -1, after),
         think_s=np.full(count, 2.0),
     )
