@@ -118,6 +118,19 @@ def cut(text: str, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
+LONGEST_NAME = 100
+"""Characters of a name that tables have room for."""
+
+
+def unfit_name(text: str) -> str:
+    """Return why a name cannot be read in a table: empty, of several lines, or too long (nothing: it can)."""
+    if not text.strip():
+        return "must not be empty"
+    if not text.isprintable():
+        return f"must be printable text in one line, got {shorten(text)}"
+    return "" if len(text) <= LONGEST_NAME else f"must have at most {LONGEST_NAME} characters, got {len(text)}"
+
+
 def one_line(given: object) -> str:
     """Return a text that was given, a name say, with its line breaks shown as such."""
     return str(given).replace("\n", "\\n").replace("\r", "\\r")

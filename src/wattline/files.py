@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from wattline.errors import TraceError, cut
+from wattline.errors import LONGEST_NAME, TraceError, cut
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -96,10 +96,6 @@ def refuse_name(path: Path | str) -> None:
     except (OSError, ValueError) as problem:
         told = getattr(problem, "strerror", None) or str(problem)
         raise TraceError.at(cut(str(path), LONGEST_NAME), f"cannot be read ({told})") from None
-
-
-LONGEST_NAME = 100
-"""Characters of a name that is too long for a file which are told."""
 
 
 def refuse_journal_file(path: Path | str) -> None:

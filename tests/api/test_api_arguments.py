@@ -79,6 +79,27 @@ def test_strict_is_yes_or_no(strict: object) -> None:
             call()
 
 
+def test_resume_is_yes_or_no(tmp_path: Path) -> None:
+    """Of a sweep and of a bid, before anything is simulated."""
+    (tmp_path / "s.toml").write_text('[trace]\ngenerator = "lublin"\njobs = 5\n[cluster]\nnodes = 4\n')
+    study = wl.load(tmp_path / "s.toml")
+    for call in (lambda: study.vary(seeds=2).run(resume="no"), lambda: wl.bid(study, resume="no")):  # type: ignore[arg-type]
+        with pytest.raises(wl.InputError, match="resume is True or False, got 'no'"):
+            call()
+
+
+@pytest.mark.parametrize("name", [[], "", " ", "a\nb", "\0", "x" * 101, b"x", 5])
+def test_the_name_of_a_policy_can_be_read_in_a_table(name: object) -> None:
+    """It is one line of printable text, as names of runs are; what is none does not mean that none was given."""
+    with pytest.raises(wl.PolicyError, match=r"^the name of a policy \(order\) must ") as caught:
+
+        @wl.policy("order", name=name)  # type: ignore[arg-type]
+        def mine(s: object, arg: int, param: object, memory: object) -> int:
+            return 0
+
+    assert "\n" not in str(caught.value)
+
+
 def test_a_frame_of_pandas_with_two_columns_of_one_name_is_told_so() -> None:
     """It is a frame, and its column is to blame."""
     frame = pd.DataFrame([[0, 1, 1]], columns=["submit_s", "work_s", "work_s"])

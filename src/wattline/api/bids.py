@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from wattline.api import bid_words
 from wattline.api.forked import refuse_forked
 from wattline.api.listener import Listener
-from wattline.api.runs import as_text, folder_at, path_of
+from wattline.api.runs import as_text, check_switch, folder_at, path_of
 from wattline.api.studies import Study, load, only
 from wattline.errors import InputError, ScenarioError, shorten
 
@@ -224,6 +224,7 @@ def bid(
         raise InputError(f"bid: hours is a whole number from 2 to {MOST_HOURS:,}, got {shorten(hours)}")
     if not isinstance(confidence, float) or not LEAST_SURE <= confidence <= MOST_SURE:
         raise InputError(f"bid: confidence is a number from {LEAST_SURE:g} to {MOST_SURE:g}, got {shorten(confidence)}")
+    check_switch("bid", "resume", resume)
     if resume and folder is None:
         raise InputError("bid: resume needs the folder of the search that was cut off")
     listener = Listener(progress=progress)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from wattline.api.listener import Listener
 from wattline.api.runs import path_of
-from wattline.errors import InputError, cut, shorten
-from wattline.files import LONGEST_NAME, is_file
+from wattline.errors import LONGEST_NAME, InputError, cut, shorten
+from wattline.files import is_file
 
 if TYPE_CHECKING:
     from wattline.model.mechanism import Mechanism

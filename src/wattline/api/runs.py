@@ -262,6 +262,12 @@ def path_of(call: str, path: Any) -> Path:
     return Path(path)
 
 
+def check_switch(call: str, name: str, value: object) -> None:
+    """Refuse texts and numbers where yes or no belongs: "no" would mean yes."""
+    if not isinstance(value, bool):
+        raise InputError(f"{call}: {name} is True or False, got {shorten(value)}")
+
+
 def as_text(renderable: Any, width: int = 80) -> str:
     """Return what a terminal shows of something, without colours."""
     from rich.console import Console

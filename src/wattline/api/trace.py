@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from wattline.api.asking import in_python
 from wattline.api.forked import refuse_forked
 from wattline.api.plain import as_plain
-from wattline.errors import InputError, cut, shorten
+from wattline.api.runs import check_switch
+from wattline.errors import LONGEST_NAME, InputError, cut, shorten
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 FRAME = "(frame "
 """How the file of jobs is called that are in memory; their hash follows."""
-
-LONGEST_NAME = 100
-"""Characters of a run's name, as in scenarios."""
 
 
 class Trace:
@@ -141,7 +139,7 @@ def log_at(
     """Return the log in a file, which is read when its jobs are asked for."""
     if not isinstance(path, (str, Path)):
         raise InputError(f"read_trace: expected the path of a log, got {type(path).__name__}")
-    _check_strict("read_trace", strict)
+    check_switch("read_trace", "strict", strict)
     given = {
         "file": str(path),
         "format": format,
@@ -187,12 +185,6 @@ def read_trace(
     trace = log_at(path, format=format, cores_per_node=cores_per_node, strict=strict, zone=zone, columns=columns)
     trace._table()
     return trace
-
-
-def _check_strict(who: str, strict: object) -> None:
-    """Refuse texts and numbers where yes or no belongs: "no" would mean yes."""
-    if not isinstance(strict, bool):
-        raise InputError(f"{who}: strict is True or False, got {shorten(strict)}")
 
 
 def named_columns(who: str, columns: Mapping[str, str] | None) -> dict[str, str] | None:
@@ -248,7 +240,7 @@ def from_frame(
     refuse_forked()
     if epoch_unix_s is not None and not (isinstance(epoch_unix_s, (int, float)) and abs(epoch_unix_s) < MOST_EPOCH_S):
         raise InputError(f"from_frame: epoch_unix_s is seconds since 1970, got {shorten(epoch_unix_s)}")
-    _check_strict("from_frame", strict)
+    check_switch("from_frame", "strict", strict)
     name = as_plain(name)
     table = _polars(frame)
     if not table.columns:

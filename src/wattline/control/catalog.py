@@ -14,8 +14,8 @@ from pathlib import Path
 
 from wattline import learn, policies
 from wattline.control import installed
-from wattline.errors import PolicyError, cut, did_you_mean
-from wattline.files import LONGEST_NAME, is_file
+from wattline.errors import LONGEST_NAME, PolicyError, cut, did_you_mean
+from wattline.files import is_file
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.mechanism import Mechanism
 

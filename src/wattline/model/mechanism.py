@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wattline.errors import PolicyError, did_you_mean, shorten
+from wattline.errors import PolicyError, did_you_mean, shorten, unfit_name
 from wattline.model.codes import ANY_CHANGE, BIDDING, EVENT_BITS, SLOT_NAMES
 from wattline.units import in_full
 
@@ -225,7 +225,7 @@ def policy(
     slot
         What it decides: order, select, place, cap, learn, profile or bid.
     name
-        Its name (default: the function's).
+        Its name, printable text in one line of at most 100 characters (default: the function's).
     wake
         What wakes it, out of: end, node, envelope, arrival, timer, tick. A ``bid`` policy is woken at bidding times
         whatever this says: it writes ``s.want_mean_w[0]`` and ``s.want_reserve_w[0]`` and returns 1, or 0 to stay out
@@ -264,8 +264,12 @@ def policy(
     def wrap(function: Callable[..., int]) -> Mechanism:
         if not isinstance(function, types.FunctionType):
             raise PolicyError(f"a policy is a function that def makes, got {type(function).__name__}")
+        called = function.__name__ if name is None else name
+        problem = unfit_name(called) if isinstance(called, str) else f"must be a text, got {shorten(called)}"
+        if problem:
+            raise PolicyError(f"the name of a policy ({slot}) {problem}")
         return Mechanism(
-            name=name or function.__name__,
+            name=called,
             slot=slot,
             function=function,
             summary=summary_of(function),

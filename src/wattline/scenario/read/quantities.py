@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from wattline.errors import InputError, shorten
+from wattline.errors import InputError, shorten, unfit_name
 from wattline.units import MOST_S, TIME_UNITS, bandwidth_bps, bytes_per_s, duration_s, in_full, power_w
 
 SEEDS = 2**53
@@ -23,8 +23,6 @@ MOST = 1_000_000_000
 
 SHORTEST_S = 1e-3
 """No control loop and no signal has shorter periods."""
-
-LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -84,15 +82,10 @@ def rate_per_s(text: str | float) -> float:
 
 def _name(text: str) -> str:
     """Refuse a name that cannot be read in a table: empty, of several lines, or too long."""
-    if not text.strip():
-        problem = "must not be empty"
-    elif not text.isprintable():
-        problem = f"must be printable text in one line, got {shorten(text)}"
-    elif len(text) > LONGEST_NAME:
-        problem = f"must have at most {LONGEST_NAME} characters, got {len(text)}"
-    else:
-        return text
-    raise PydanticCustomError("quantity", "{text}", {"text": problem})
+    problem = unfit_name(text)
+    if problem:
+        raise PydanticCustomError("quantity", "{text}", {"text": problem})
+    return text
 
 
 def _folder_name(text: str) -> str:
