@@ -20,10 +20,11 @@ JOB = PacketJob([0, 1], "barrier")
 CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: Simulator(SMALL, routing="valient"), "did you mean 'valiant'"),
     (lambda: Simulator(SMALL, crossbar=0), "speed-up"),
+    (lambda: Simulator(SMALL, crossbar="2"), "speed-up over local links is a number"),  # type: ignore[arg-type]
     (lambda: Simulator(SMALL, buffers=Buffers(1023, 2000)), "input_bytes = 1023"),
     (lambda: Simulator(SMALL, latencies=Latencies(link_s=-1e-9)), "link_s"),
     (lambda: Simulator(SMALL, protocol=Protocol(header_bytes=0)), "header"),
-    (lambda: Simulator(SMALL, protocol=Protocol(packet_bytes=10**6)), "32760 bytes"),
+    (lambda: Simulator(SMALL, protocol=Protocol(packet_bytes=10**6)), "from 1 to 32,760"),
     (lambda: Simulator(FatTree(2, 3, 4)), "dragonflies only"),  # type: ignore[arg-type]
     (lambda: Simulator(Dragonfly(2, 4, 9, local_bps=1e15)), "picoseconds"),
     (lambda: PacketJob([], "barrier"), "at least one node"),
@@ -44,6 +45,27 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: PacketJob([0], "barrier", message_bytes=-1), "whole number of bytes"),
     (lambda: PacketJob([0], [Compute(-1.0)]), "compute"),
     (lambda: simulator().run([PacketJob([72], "barrier")]), "nodes 0 to 71"),
+    (lambda: PacketJob([0], [Compute("1 s")]), "got '1 s'"),  # type: ignore[arg-type]
+    (lambda: PacketJob([0], "barrier", start_s=None), "a job starts at 0 to 1000 s"),  # type: ignore[arg-type]
+    (lambda: Messages([[(0, 1)]]), "round 0 of messages has rows of"),
+    (lambda: Messages([[(0, 1, 8)], [(0, 1, 8), (1, 0)]]), "round 1 of messages has rows of"),  # type: ignore[list-item]
+    (lambda: Messages([[(0, 1, 8.5)]]), "three whole numbers each"),
+    (lambda: Messages(None), "a list of rounds, got None"),  # type: ignore[arg-type]
+    (lambda: Latencies(link_s="40 ns"), "link_s is 0 to 0.001 s, got '40 ns'"),  # type: ignore[arg-type]
+    (lambda: Protocol(eager_bytes=None), "an eager message is a whole number"),  # type: ignore[arg-type]
+    (lambda: Simulator(SMALL, buffers=Buffers("x", 2000)), "input_bytes of a buffer is a whole number"),  # type: ignore[arg-type]
+    (lambda: Simulator(SMALL, latencies=5), "latencies must be an object of Latencies, got 5"),  # type: ignore[arg-type]
+    (lambda: Simulator(SMALL, protocol="x"), "protocol must be an object of Protocol"),  # type: ignore[arg-type]
+    (lambda: simulator().run(JOB), "a list of PacketJobs"),  # type: ignore[arg-type]
+    (lambda: simulator().run([JOB], until="5"), "until is 0 to"),  # type: ignore[arg-type]
+    (lambda: simulator().run([JOB], interval="1 s"), "got '1 s'"),  # type: ignore[arg-type]
+    (
+        lambda: run(SMALL, [PacketJob([0, 1], "all-to-all", message_bytes=10**12)]),
+        "500,000,000; take smaller",
+    ),
+    (lambda: run(SMALL, [listed([0, 1], [(0, 1, 10**12)])]), "send 976,562,500 packets"),
+    (lambda: run(SMALL, [PacketJob([0, 1], "rma-broadcast", message_bytes=10**12)]), "more than 500,000,000"),
+    (lambda: run(SMALL, [PacketJob([0, 1], "barrier", repeat=10**9)]), "fewer repetitions"),
     (lambda: simulator().run([]), "no job"),
     (lambda: simulator().run([PacketJob([0], "barrier", background=True)]), "never end"),
     (lambda: simulator().run([JOB], until=0.0), "until"),

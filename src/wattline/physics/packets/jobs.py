@@ -39,8 +39,7 @@ class Compute:
     seconds: float
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seconds <= 1000:
-            raise InputError(f"packets: a compute step takes 0 to 1000 s, got {self.seconds:g}")
+        check_seconds("a compute step takes", self.seconds, 1000)
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,11 @@ class Messages:
 
     rounds: Sequence[npt.ArrayLike]
     wait: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.rounds, Iterable):
+            raise InputError(f"packets: messages are given in a list of rounds, got {self.rounds!r:.60}")
+        object.__setattr__(self, "rounds", tuple(_rows_of(number, given) for number, given in enumerate(self.rounds)))
 
 
 @dataclass(frozen=True)
@@ -126,8 +130,7 @@ class PacketJob:
             raise InputError(f"packets: mapping is 'random' or 'order', got {self.mapping!r}")
         if np.unique(self.placed).size != self.placed.size:
             raise InputError("packets: a job names the same node twice")
-        if not 0 <= self.start_s <= 1000:
-            raise InputError(f"packets: a job starts at 0 to 1000 s, got {self.start_s:g}")
+        check_seconds("a job starts at", self.start_s, 1000)
 
     @property
     def tasks(self) -> int:
@@ -154,6 +157,21 @@ def _steps_of(program: object) -> tuple[Step, ...]:
     return found
 
 
+def _rows_of(number: int, given: npt.ArrayLike) -> Ints:
+    """Return a round of messages as rows of whole numbers."""
+    try:
+        rows = np.asarray(given)
+    except ValueError:  # rows of several lengths
+        rows = np.empty(1)
+    if rows.size == 0:
+        return np.zeros((0, 3), dtype=np.int64)
+    shaped = rows.ndim <= 2 and rows.shape[-1:] == (3,)
+    if not shaped or rows.dtype.kind not in "iuf" or not np.all((np.abs(rows) < 1 << 62) & (rows == np.rint(rows))):
+        told = "rows of sender's rank, receiver's rank and bytes, three whole numbers each"
+        raise InputError(f"packets: round {number} of messages has {told}, got {given!r:.60}")
+    return rows.astype(np.int64).reshape(-1, 3)
+
+
 def check_bytes(size: int) -> None:
     """Refuse a message size that is none."""
     whole = isinstance(size, Real) and not isinstance(size, bool)
@@ -170,3 +188,9 @@ def check_whole(what: str, value: object, least: int, most: int) -> None:
     """Refuse what is not a whole number from ``least`` to ``most``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
         raise InputError(f"packets: {what} is a whole number from {least:,} to {most:,}, got {value!r:.60}")
+
+
+def check_seconds(what: str, value: object, most: float) -> None:
+    """Refuse what is no time from 0 to ``most`` seconds."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= most:
+        raise InputError(f"packets: {what} 0 to {most:g} s, got {value!r:.60}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -199,8 +200,10 @@ def setting_of(
     """Check the parameters of a simulation and put them together."""
     if routing not in c.ROUTINGS:
         raise InputError(f"packets: unknown routing {routing!r}{did_you_mean(routing, c.ROUTINGS)}")
-    if not 0 < crossbar <= 1000:
-        raise InputError(f"packets: the crossbar's speed-up over local links must be above 0, got {crossbar:g}")
+    if not isinstance(crossbar, Real) or not 0 < crossbar <= 1000:
+        raise InputError(
+            f"packets: the crossbar's speed-up over local links is a number above 0, at most 1000, got {crossbar!r:.60}"
+        )
     for side in ("input_bytes", "output_bytes"):
         if getattr(buffers, side) // c.FLIT_BYTES * c.FLIT_BYTES < protocol.packet_bytes:
             raise InputError(

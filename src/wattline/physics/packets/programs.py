@@ -32,6 +32,15 @@ class Program:
     cells: int
     compute_s: float
 
+    def packets(self, tasks: int, packet_bytes: int) -> int:
+        """Return how many packets one pass of it sends, headers left out."""
+        listed = np.maximum(1, -(-self.sends[:, 2] // packet_bytes)).sum()
+        found = int(listed)
+        for kind, _, b, size, _, _ in self.phases.tolist():
+            messages = tasks * (b - 1) if kind == P_SHIFT else tasks - b if kind == P_GET else 0
+            found += messages * max(1, -(-size // packet_bytes))
+        return found
+
 
 class _Builder:
     def __init__(self, tasks: int) -> None:
@@ -132,7 +141,7 @@ def _add_pattern(builder: _Builder, step: Communicate, size: int) -> None:
 
 def _add_messages(builder: _Builder, step: Messages) -> None:
     for number, given in enumerate(step.rounds):
-        rows = np.asarray(given, dtype=np.int64).reshape(-1, 3) if np.size(given) else np.zeros((0, 3), dtype=np.int64)
+        rows = np.asarray(given)
         for rank in rows[:, :2].ravel():
             if not 0 <= rank < builder.tasks:
                 raise InputError(

@@ -10,7 +10,7 @@ import numpy as np
 from wattline.arrays import Ints
 from wattline.errors import InputError, StuckError
 from wattline.model.networks.dragonfly import Dragonfly
-from wattline.physics.packets.jobs import PacketJob, check_seed
+from wattline.physics.packets.jobs import PacketJob, check_seconds, check_seed
 from wattline.physics.packets.kernels import codes as c
 from wattline.physics.packets.kernels.engine import advance, begin_tasks
 from wattline.physics.packets.kernels.state import NetState
@@ -24,6 +24,8 @@ SLICE = 2_000_000
 """Events between two looks at the keyboard."""
 MOST_INTERVALS = 10_000
 """Intervals whose counters are kept: each has six numbers a port."""
+MOST_PACKETS = 500_000_000
+"""Packets of a run that is not told when to end: a good half hour of simulating."""
 BACKGROUND_ROWS = 4096
 """Iterations of a background job whose times are kept."""
 
@@ -46,6 +48,11 @@ class Simulator:
         protocol: Protocol | None = None,
         inside: bool = True,
     ) -> None:
+        for kind, given in ((Buffers, buffers), (Latencies, latencies), (Protocol, protocol)):
+            if given is not None and not isinstance(given, kind):
+                raise InputError(
+                    f"packets: {kind.__name__.lower()} must be an object of {kind.__name__}, got {given!r:.60}"
+                )
         if not isinstance(network, Dragonfly):
             raise InputError(f"packets: simulated on dragonflies only, got {getattr(network, 'kind', network)!r:.60}")
         self.network = network
@@ -77,11 +84,14 @@ class Simulator:
     ) -> PacketResult:
         """Run jobs from an empty network until all that are not background are done, or for ``until`` seconds.
 
-        With ``interval`` seconds, the counters of every interval are kept too: of 10,000 at most.
+        With ``interval`` seconds, the counters of every interval are kept too: of 10,000 at most. Without ``until`` the
+        jobs may send 500 million packets.
         """
         self._check(jobs, until, interval)
         check_seed(seed)
         programs = [program_of(job) for job in jobs]
+        if until is None:
+            self._refuse_many(jobs, programs)
         self._lay_out(jobs, programs, seed)
         reader = Reader(self.setting.wiring, jobs, programs, interval)
         end = c.MOST_PS if until is None else round(until * PS_PER_S)
@@ -114,6 +124,8 @@ class Simulator:
                 return why
 
     def _check(self, jobs: Sequence[PacketJob], until: float | None, interval: float | None) -> None:
+        if not isinstance(jobs, Sequence):
+            raise InputError(f"packets: jobs are a list of PacketJobs, got {jobs!r:.60}")
         if not jobs:
             raise InputError("packets: no job to run")
         for job in jobs:
@@ -122,10 +134,10 @@ class Simulator:
         if until is None and all(job.background for job in jobs):
             raise InputError("packets: only background jobs, which never end; say until when to run")
         for name, value in (("until", until), ("interval", interval)):
-            if value is not None and not 0 < value <= c.MOST_PS / PS_PER_S:
-                raise InputError(
-                    f"packets: {name} must be above 0 and at most {c.MOST_PS / PS_PER_S:.0f} s, got {value:g}"
-                )
+            if value is not None:
+                check_seconds(f"{name} is", value, c.MOST_PS / PS_PER_S)
+                if value == 0:
+                    raise InputError(f"packets: {name} must be above 0 s")
         nodes = self.network.nodes
         for job in jobs:
             low, high = int(job.placed.min()), int(job.placed.max())
@@ -134,6 +146,17 @@ class Simulator:
                     f"packets: job {job.name!r} is on node {low if low < 0 else high}, the network has nodes 0 to "
                     f"{nodes - 1}"
                 )
+
+    def _refuse_many(self, jobs: Sequence[PacketJob], programs: Sequence[Program]) -> None:
+        """Refuse what would take hours: more packets than anybody waits for."""
+        count = sum(
+            job.repeat * program.packets(job.tasks, self.setting.protocol.packet_bytes)
+            for job, program in zip(jobs, programs, strict=True)
+            if not job.background
+        )
+        if count > MOST_PACKETS:
+            told = f"these jobs send {count:,} packets, more than {MOST_PACKETS:,}"
+            raise InputError(f"packets: {told}; take smaller messages, fewer repetitions, or say until when to run")
 
     def _refuse_stuck(self, jobs: Sequence[PacketJob], why: int, until: float | None) -> None:
         left = [job.name or str(i) for i, job in enumerate(jobs) if self.state.jb_end[i] < 0 and not job.background]

@@ -9,6 +9,7 @@ import numpy as np
 from wattline.arrays import Ints
 from wattline.errors import InputError
 from wattline.model.networks.dragonfly import Dragonfly
+from wattline.physics.packets.jobs import MOST_MESSAGE_BYTES, check_seconds, check_whole
 from wattline.physics.packets.kernels.codes import CREDIT_MASK, FLIT_BYTES, GLOBAL, HOST, LOCAL
 
 PS_PER_S = 1e12
@@ -20,6 +21,10 @@ class Buffers:
 
     input_bytes: int = 14_000
     output_bytes: int = 14_000
+
+    def __post_init__(self) -> None:
+        for side in ("input_bytes", "output_bytes"):
+            check_whole(f"{side} of a buffer", getattr(self, side), 1, MOST_MESSAGE_BYTES)
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,7 @@ class Latencies:
 
     def __post_init__(self) -> None:
         for name in ("link_s", "input_s", "output_s", "memory_s"):
-            if not 0 <= getattr(self, name) <= 1e-3:
-                raise InputError(f"packets: latency {name} must be 0 to 1 ms, got {getattr(self, name):g} s")
+            check_seconds(f"latency {name} is", getattr(self, name), 1e-3)
 
 
 @dataclass(frozen=True)
@@ -48,15 +52,9 @@ class Protocol:
     eager_bytes: int = 12_000
 
     def __post_init__(self) -> None:
-        if not 1 <= self.packet_bytes <= CREDIT_MASK * FLIT_BYTES:
-            raise InputError(
-                f"packets: a packet has 1 to {CREDIT_MASK * FLIT_BYTES} bytes at most, got {self.packet_bytes}"
-            )
-        if self.header_bytes < 1 or self.eager_bytes < 0:
-            raise InputError(
-                "packets: a header has at least 1 byte and the limit of eager messages is not negative, got "
-                f"{self.header_bytes} and {self.eager_bytes}"
-            )
+        check_whole("the most bytes of a packet", self.packet_bytes, 1, CREDIT_MASK * FLIT_BYTES)
+        check_whole("the bytes of a header", self.header_bytes, 1, MOST_MESSAGE_BYTES)
+        check_whole("the most bytes of an eager message", self.eager_bytes, 0, MOST_MESSAGE_BYTES)
 
 
 @dataclass(frozen=True, eq=False)
