@@ -71,7 +71,7 @@ class Scale:
             fresh_hours=3,
             grid_step=0.1,
             search_hours=4,
-            proof_hours=24,
+            proof_hours=32,
             rounds=1,
             forces=(0.95,),
             sizes=(20,),
