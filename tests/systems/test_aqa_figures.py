@@ -23,6 +23,7 @@ from wattline.report.figures.style import Drawn
 from wattline.report.show import dollars
 from wattline.systems.aqa import figures as draw
 from wattline.systems.aqa.around import large_setting
+from wattline.systems.aqa.spread import Found
 from wattline.systems.aqa.study import Scale, Study, setting_of
 from wattline.systems.followers import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY
 from wattline.systems.npb import kinds_of
@@ -53,7 +54,11 @@ def study() -> Study:
         setting = setting_of("W4", policy)
         weights = load_weights(setting.kinds) if policy is AQA else None
         tested[policy.name] = certify(setting, replace(untried(setting, "given", bid), weights=weights), range(4))
-    found.ours["W4"] = {PAPER: tested}
+    found.ours = {PAPER: tested}
+    hours = [
+        Found(meets, cost, 9000.0, 2000.0, 9000.0, 4, ()) for meets, cost in ((True, 0.5), (True, 0.7), (False, 0.1))
+    ]
+    found.spread = {"nearest": {"W4": hours}}
     return found
 
 
@@ -186,10 +191,18 @@ def test_a_nearly_full_machine_and_a_large_one(study: Study, tmp_path: Path) -> 
     assert max(float((t["y"] + t["width"] / 2).max()) for t in bars(large)) <= 9999.5
 
 
+def test_costs_stand_beside_what_was_published(study: Study) -> None:
+    """Published, on the hour it is tuned on, and the median and range over the hours that its own search meets."""
+    published, tuned_on, many = draw.draw_costs(study).figure.data
+    assert (published["y"][0], tuned_on["y"][0]) == (0.58, study.in_sample["W4"]["AQA"].choice.outcome.cost)
+    assert many["y"][0] == pytest.approx(0.6)
+    assert (many["error_y"]["array"][0], many["error_y"]["arrayminus"][0]) == pytest.approx((0.1, 0.1))
+
+
 def test_fresh_hours_come_from_certificates(study: Study, tmp_path: Path) -> None:
     """Slackline's hour is warmed up, and follows the bid of its certificate."""
     drawn = draw.draw_fresh(study, "W4", SLACKLINE, tmp_path)
-    bid = study.ours["W4"][PAPER]["Slackline"].choice.bid
+    bid = study.ours[PAPER]["Slackline"].choice.bid
     manifest = open_journal(tmp_path / "fresh-slackline").manifest
     assert manifest["regulation"]["mean_w"] == bid.mean_w
     assert manifest["regulation"]["hours"] == [[3600.0, 7200.0]]

@@ -8,27 +8,27 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from wattline.bidding.certificate import Certificate, certify
 from wattline.bidding.hours.laws import SignalLaw, recorded
 from wattline.bidding.hours.outcome import Outcome
-from wattline.bidding.hours.setting import Setting
+from wattline.bidding.hours.setting import Protocol, Setting
 from wattline.bidding.hours.trial import Trial, fresh
 from wattline.bidding.searches.aqa import aqa_bid
-from wattline.bidding.searches.choice import PAPER
+from wattline.bidding.searches.choice import PAPER, Choice
 from wattline.bidding.searches.search import make_safe, search_bid
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid
+from wattline.systems.aqa.spread import ROUNDINGS, rounded
 from wattline.systems.aqa.study import Scale, better_weights, certificates, setting_of
 from wattline.systems.followers import AQA, SLACKLINE, Follower
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of, standby
 from wattline.systems.tuned import HOUR_SEED
 
-LARGE_HOURS = 6
-"""Hours on which both choose on 10,000 nodes."""
+LARGE_HOURS, LARGE_PROOF = 6, 40
+"""Hours on which both choose on 10,000 nodes, and on which their bids are made safe."""
 
 PREEMPTED = Bid(7727.0, 5100.0)
 """What AQA must have bid on W5: a cost of $0.34 that is 56 % below that of P̄, and $0.31 at an error of 9.5 %."""
@@ -94,21 +94,39 @@ def pair(workload: str, kinds: tuple[Kind, ...], scale: Scale) -> dict[str, Cert
     return certificates(workload, small, [PAPER], kinds=kinds)[PAPER]
 
 
-ALONE = "AQA, one hour"
+OTHERS = range(HOUR_SEED + 1, HOUR_SEED + 5)
+"""Hours on which AQA chooses with random limits, too, to see what the hour decides."""
 
 
-def random_pair(number: int, scale: Scale) -> dict[str, Any]:
-    """Certify both on W1 with one of the random sets of limits; and let AQA choose on one hour, as the paper does."""
+def random_set(number: int, scale: Scale) -> dict[str, list[Choice]]:
+    """Let AQA choose on one hour of W1 with one of the random sets of limits, as the paper does, by each rounding; and
+    on each of some other hours.
+    """
     kinds = random_limits(kinds_of("W1"), number)
-    hour = Trial(setting_of("W1", AQA, paper=True, kinds=kinds), [HOUR_SEED])
-    alone = better_weights(hour, PAPER, scale, rounds=2 * scale.balance, steps=scale.iterations)
-    return {**pair("W1", kinds, scale), ALONE: alone}
+
+    def chosen(rounding: str, seed: int) -> Choice:
+        hour = Trial(setting_of("W1", rounded(rounding), paper=True, kinds=kinds), [seed])
+        return better_weights(hour, PAPER, scale, rounds=2 * scale.balance, steps=scale.iterations)
+
+    found = {name: [chosen(name, HOUR_SEED)] for name in ROUNDINGS}
+    found["nearest"] += [chosen("nearest", seed) for seed in OTHERS]
+    return found
 
 
-def large_setting(policy: Follower) -> Setting:
+def large_setting(policy: Follower, *, paper: bool = False) -> Setting:
     """Return W1 on 10,000 nodes, the nodes of every job times 100."""
     kinds = kinds_of("W1", nodes=10_000, scale=100)
-    return Setting.alike(kinds, 10_000, IDLE_W, HIGHEST_W, policy.select, name=policy.name)
+    named = {"name": policy.name, "params": policy.params, "protocol": Protocol(paper=paper)}
+    return Setting.alike(kinds, 10_000, IDLE_W, HIGHEST_W, policy.select, **named)
+
+
+def large_hours(scale: Scale) -> dict[str, list[Outcome]]:
+    """Let AQA's own search choose on 10,000 nodes on each of some hours that start empty, by each rounding."""
+    seeds = range(HOUR_SEED, HOUR_SEED + max(1, scale.spread_hours // 2))
+    return {
+        name: [aqa_bid(Trial(large_setting(rounded(name), paper=True), [seed])).outcome for seed in seeds]
+        for name in ROUNDINGS
+    }
 
 
 def large(scale: Scale) -> dict[str, Certificate]:
@@ -117,7 +135,7 @@ def large(scale: Scale) -> dict[str, Certificate]:
     found = {}
     for policy in (AQA, SLACKLINE):
         setting = large_setting(policy)
-        proof = Trial(setting, range(20_000, 20_024))
+        proof = Trial(setting, range(20_000, 20_000 + LARGE_PROOF))
         trial = Trial(setting, range(10_000, 10_000 + LARGE_HOURS))
         if policy is AQA:
             choice = make_safe(setting, aqa_bid(trial, mode=PAPER, iterations=small.steps), proof)

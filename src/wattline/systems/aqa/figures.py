@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from wattline.bidding.choose import untried
 from wattline.bidding.hours.observed import Observed, observe
 from wattline.bidding.hours.setting import Setting
@@ -24,7 +26,6 @@ from wattline.systems.aqa.study import (
     OTHER_SEEDS,
     PUBLISHED,
     Study,
-    ratio_of,
     setting_of,
 )
 from wattline.systems.followers import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY, Follower
@@ -39,7 +40,7 @@ HOURS = 8
 
 def figures(study: Study, folder: Path) -> Iterator[tuple[str, list[Drawn]]]:
     """Yield the figures in sections with headings; journals of the hours that are shown go into the folder."""
-    shown = "W4" if "W4" in study.ours else next(iter(study.ours))
+    shown = study.scale.shown
     yield "Costs", [draw_costs(study)]
     yield (
         f"The paper's protocol: {shown} on the hour everything was tuned on",
@@ -180,7 +181,7 @@ def _pair(folder: Path, number: str, about: str, settings: Mapping[str, Setting]
 
 def draw_fresh(study: Study, workload: str, policy: Follower, folder: Path) -> Drawn:
     """Draw an hour of a certificate."""
-    choice = study.ours[workload][PAPER][policy.name].choice
+    choice = study.ours[PAPER][policy.name].choice
     title = f"{policy.name} on {workload}"
     return draw_hour(folder / f"fresh-{policy.select}", setting_of(workload, policy), 0, choice, title)
 
@@ -189,7 +190,7 @@ def draw_fresh_errors(study: Study, workload: str) -> Drawn:
     """Draw the tracking error of AQA and Slackline on some hours of their certificates."""
     curves = {}
     for policy in (AQA, SLACKLINE):
-        found = _observe(setting_of(workload, policy), range(HOURS), study.ours[workload][PAPER][policy.name].choice)
+        found = _observe(setting_of(workload, policy), range(HOURS), study.ours[PAPER][policy.name].choice)
         curves[policy.name] = Curve(found.seconds, found.error)
     caption = f"{HOURS} fresh hours each; the bid of each policy under the paper's reach."
     return draw_error_shares(curves, f"Tracking error on {workload}, fresh hours", caption)
@@ -210,7 +211,7 @@ def draw_large(study: Study, folder: Path) -> list[Drawn]:
 def draw_theory(study: Study, workload: str) -> list[Drawn]:
     """Draw simulated delays beside predicted ones: at AQA's bid, and where every share carries its load."""
     setting = setting_of(workload, AQA)
-    choice = study.ours[workload][PAPER]["AQA"].choice
+    choice = study.ours[PAPER]["AQA"].choice
     roomy = first_bid(setting, PAPER)
     hours = study.scale.fresh_hours // 5
     found = []
@@ -226,25 +227,37 @@ def draw_theory(study: Study, workload: str) -> list[Drawn]:
 
 
 def draw_costs(study: Study) -> Drawn:
-    """Draw the costs of AQA and Slackline on all workloads, with what the paper prints."""
-    names = list(study.ours)
+    """Draw what AQA costs on all workloads beside what the paper prints: on its one hour, and on many by its own
+    search.
+    """
+    names = list(study.in_sample)
     figure = new_figure(340)
     published = [PUBLISHED[w][0] for w in names]
     figure.add_bar(x=names, y=published, name="published AQA (hardware)", marker={"color": GREY})
-    for policy, colour in (("AQA", BLUE), ("Slackline", TEAL)):
-        found = [study.ours[w][PAPER][policy] for w in names]
-        half = [(c.cost_interval[1] - c.cost_interval[0]) / 2 for c in found]
-        figure.add_bar(
-            x=names,
-            y=[c.outcome.cost for c in found],
-            name=policy,
-            marker={"color": colour},
-            error_y={"type": "data", "array": half, "visible": True},
-        )
+    tuned = [study.in_sample[w]["AQA"].choice.outcome.cost for w in names]
+    figure.add_bar(x=names, y=tuned, name="on the hour it is tuned on", marker={"color": BLUE})
+    found = {w: [one.cost for one in study.spread["nearest"][w] if one.meets] for w in names}
+    met = {w: costs for w, costs in found.items() if costs}
+    middle = {w: float(np.median(costs)) for w, costs in met.items()}
+    figure.add_bar(
+        x=list(met),
+        y=list(middle.values()),
+        name="by its own search, on hours that it meets",
+        marker={"color": TEAL},
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": [max(costs) - middle[w] for w, costs in met.items()],
+            "arrayminus": [middle[w] - min(costs) for w, costs in met.items()],
+            "visible": True,
+        },
+    )
     figure.update_yaxes(title_text="$ per hour")
     figure.update_layout(showlegend=True, barmode="group")
-    ratios = ", ".join(f"{w} {ratio_of(study, w, PAPER):.2f}" for w in names)
-    return Drawn(figure, "Cost of an hour", f"Fresh hours, 95 % intervals. Slackline over AQA: {ratios}.")
+    counts = ", ".join(f"{w} {len(costs)}" for w, costs in found.items())
+    hours = study.scale.spread_hours
+    caption = f"Median and range of its own search, shares rounded to the nearest; hours met of {hours}: {counts}."
+    return Drawn(figure, "Cost of an hour", caption)
 
 
 def _observe(setting: Setting, seeds: Sequence[int], choice: Choice) -> Observed:

@@ -33,6 +33,7 @@ class Piece:
             "levels": "limits on W4",
             "random": "random limits on W1",
             "large": "10,000 nodes",
+            "large hours": "10,000 nodes, AQA's own search on hours that start empty",
             "sensitivity": "λ, T, p off by 20 %, bursts",
             "recorded": "recorded signal on W1",
             "published": "the published bid, by every reading",
@@ -43,12 +44,12 @@ class Piece:
 
 def pieces(scale: Scale) -> list[Piece]:
     """Return all pieces of a study, the longest first."""
-    wanted = [(what, w) for what in ("stationary", "paper protocol") for w in reversed(scale.workloads)]
+    wanted = [("stationary", scale.shown), *(("paper protocol", w) for w in reversed(scale.workloads))]
     wanted += [("spread", f"{w}, {reading.name}") for reading in READINGS for w in scale.workloads]
     if "W4" in scale.workloads:
         wanted += [("tight", "W4"), ("published", "W4")]
     if scale.around:
-        wanted[:0] = [("large", "W1"), ("sensitivity", "W4")]
+        wanted[:0] = [("large", "W1"), ("large hours", "W1"), ("sensitivity", "W4")]
         wanted += [("recorded", name) for name in around.recorded_laws()]
         wanted += [("levels", level) for level in around.LEVELS]
         wanted += [("random", str(i)) for i in range(scale.thresholds)]
@@ -75,11 +76,11 @@ def carry_out(piece: Piece) -> Any:
     if what == "levels":
         return around.pair("W4", around.limits(kinds_of("W4"), around.LEVELS[of]), scale)
     if what == "random":
-        return around.random_pair(int(of), scale)
+        return around.random_set(int(of), scale)
     if what == "recorded":
         return around.recorded_day(scale, around.recorded_laws()[of])
-    if what == "large":
-        return around.large(scale)
+    if what in ("large", "large hours"):
+        return around.large(scale) if what == "large" else around.large_hours(scale)
     if what == "sensitivity":
         return around.sensitivity(of, scale)
     return around.standby_effect(few) if what == "standby" else around.preemption_effect(few)
@@ -95,10 +96,9 @@ def run_study(scale: Scale, work: Work) -> Study:
     workers = None if scale.around else 1  # a few seconds' work is not worth starting processes
     made = work.each(carry_out, todo, workers=workers, first=lambda: _warm_up(scale.workloads[0]))
     found = dict(zip(todo, made, strict=True))
-    study = Study(scale)
+    study = Study(scale, ours=found[Piece("stationary", scale.shown, scale)])
     for workload in scale.workloads:
         study.in_sample[workload] = found[Piece("paper protocol", workload, scale)]
-        study.ours[workload] = found[Piece("stationary", workload, scale)]
     study.spread = {
         reading.name: {w: found[Piece("spread", f"{w}, {reading.name}", scale)] for w in scale.workloads}
         for reading in READINGS
@@ -114,7 +114,7 @@ def _around(found: dict[Piece, Any], scale: Scale) -> dict[str, Any]:
     """Gather the pieces around the workloads: what → result, or what → of → result where there are several."""
     gathered: dict[str, Any] = {}
     for piece, result in found.items():
-        if piece.what in ("standby", "preemption", "large", "sensitivity"):
+        if piece.what in ("standby", "preemption", "large", "large hours", "sensitivity"):
             gathered[piece.what] = result
         elif piece.what in ("levels", "recorded"):
             gathered.setdefault(piece.what, {})[piece.of] = result

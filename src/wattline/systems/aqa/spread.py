@@ -12,7 +12,7 @@ from wattline.bidding.hours.trial import Trial, fresh
 from wattline.bidding.searches.aqa import CAUTIOUS, CURVE, ITERATIONS, PATIENCE, aqa_bid
 from wattline.model.regulation import Bid
 from wattline.systems.aqa.study import setting_of
-from wattline.systems.followers import AQA
+from wattline.systems.followers import AQA, Follower
 from wattline.systems.npb import kinds_of
 from wattline.systems.tuned import HOUR_SEED
 
@@ -21,6 +21,11 @@ ROUNDINGS = {"nearest": 0.0, "ceil": 1.0, "floor": 2.0}
 
 TAU_S = 200.0
 """Time constant of the signal where a reading does not say otherwise. The paper does not give its own."""
+
+
+def rounded(rounding: str, *, fixed: bool = False) -> Follower:
+    """Return AQA that rounds shares in a way, with effective or fixed weights behind n(t)."""
+    return replace(AQA, params={"select": {"rounding": ROUNDINGS[rounding], "fixed": float(fixed)}})
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,6 @@ READINGS = (
     # 30 steps, and no end before them
     Reading("before", "nearest", fit=CAUTIOUS, iterations=30),
     Reading("ceil, fixed w", "ceil", fixed=True, every=4),
-    *(Reading(f"ceil, τ = {tau_s:g} s", "ceil", tau_s=tau_s, every=4) for tau_s in (94.0, 60.0)),
     *(Reading(f"nearest, τ = {tau_s:g} s", "nearest", tau_s=tau_s, every=4) for tau_s in (94.0, 60.0)),
 )
 """What is shown side by side; ``before`` is what Wattline did until 1/(n + 1) was found to make phantom violations."""
@@ -65,8 +69,7 @@ class Found:
 
 def spread(workload: str, reading: Reading, hours: int) -> list[Found]:
     """Let AQA's own search choose on each of some hours that start empty, and test it there, as the paper does."""
-    select = {"rounding": ROUNDINGS[reading.rounding], "fixed": float(reading.fixed)}
-    policy = replace(AQA, params={"select": select})
+    policy = rounded(reading.rounding, fixed=reading.fixed)
     setting = setting_of(workload, policy, paper=True, signal=GaussianLaw(time_constant_s=reading.tau_s))
     found = []
     for seed in range(HOUR_SEED, HOUR_SEED + hours, reading.every):
@@ -94,10 +97,11 @@ def at_published_bid(hours: int) -> dict[str, Outcome]:
     weights = np.full(len(names), (1.0 - PUBLISHED_IS_D_64) / (len(names) - 1))
     weights[names.index("is.D.64")] = PUBLISHED_IS_D_64
     found = {}
-    for rounding, value in ROUNDINGS.items():
+    for rounding in ROUNDINGS:
         for fixed, tau_s in ((False, 200.0), (True, 200.0), (False, 94.0), (False, 60.0)):
-            policy = replace(AQA, params={"select": {"rounding": value, "fixed": float(fixed)}})
-            setting = setting_of("W4", policy, paper=True, signal=GaussianLaw(time_constant_s=tau_s))
+            setting = setting_of(
+                "W4", rounded(rounding, fixed=fixed), paper=True, signal=GaussianLaw(time_constant_s=tau_s)
+            )
             label = f"{rounding}, {'fixed' if fixed else 'effective'} w, τ = {tau_s:g} s"
             found[label] = fresh(setting, range(HOUR_SEED, HOUR_SEED + hours), PUBLISHED_W4, weights)
     return found

@@ -32,6 +32,7 @@ def claims(results: Results) -> list[Claim]:
     found += [_each(results, PAUSES, "where both may pause jobs")]
     found += [_each(results, CAPS, "where jobs answer to caps as measured")]
     found += [_kept(results, reach) for reach in (PAPER, STRICT)]
+    found += [_ours_kept(results, reach) for reach in (PAPER, STRICT)]
     found += [_days(results), _twelve(results)]
     return found
 
@@ -128,6 +129,22 @@ def _kept(results: Results, reach: str) -> Claim:
         f"both keep all on {len(kept)} of {len(by)}" + (f": {_listed(kept)}" if kept else ""),
         holds=holds,
         because="" if holds else "there is none on these hours" if holds is None else "their costs differ by little",
+    )
+
+
+def _ours_kept(results: Results, reach: str) -> Claim:
+    by = of_world(results, GAUSSIAN, reach)
+    loads = {side: {w: found["own"][side]["load"] for w, found in by.items()} for side in (AQA.name, SLACKLINE.name)}
+    broken = {w: load for w, load in loads[SLACKLINE.name].items() if load > 1.0}
+    theirs = sum(load <= 1.0 for load in loads[AQA.name].values())
+    return Claim(
+        f"{GAUSSIAN}, {reach}",
+        f"{reach} reach: Slackline keeps all",
+        f"on the Gaussian signal, {reach} reach, Slackline keeps every promise on fresh hours of every workload, with "
+        "the bid that it found",
+        f"on {len(by) - len(broken)} of {len(by)}; AQA on {theirs}",
+        holds=not broken,
+        because="" if not broken else f"its worst promise is broken {_listed(broken)} as often as is allowed",
     )
 
 

@@ -21,7 +21,7 @@ STEP = 0.97
 LEAST = 0.3
 """Part of its reserve down to which a bid is tightened."""
 
-MOST = 3.0
+MOST = 10.0
 """Multiple of its reserve up to which a bid is loosened."""
 
 NEAR = 0.02

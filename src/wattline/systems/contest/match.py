@@ -50,7 +50,7 @@ class Scale:
     twelve: bool = True
     """Whether QoSG's twelve servers are among the worlds."""
     search_hours: int = 8
-    proof_hours: int = 24
+    proof_hours: int = 32
     equal_hours: int = 32
     judge_hours: int = 64
     rounds: int = 1
