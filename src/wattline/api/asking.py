@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from wattline.api.plain import as_plain, require_names
-from wattline.errors import InputError, one_line, shorten
+from wattline.api.plain import as_plain, in_python, require_names
+from wattline.errors import InputError
 
 if TYPE_CHECKING:
     from wattline.api.machine import Machine
@@ -69,11 +69,6 @@ def plain_policy(slot: str, given: Policy, objects: dict[tuple[str, str], Mechan
             f"{slot}: two policies are called {given.name!r}; give one another name: wl.policy({slot!r}, name=…)"
         )
     return given.name
-
-
-def in_python(name: str, value: Any) -> str:
-    """Return an argument as it was typed in a program."""
-    return f"{one_line(name)}={shorten(getattr(value, 'name', value), 200)}"
 
 
 def ask(

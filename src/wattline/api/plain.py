@@ -1,11 +1,11 @@
-"""Values of a program as a scenario can hold them."""
+"""Values of a program: as a scenario can hold them, and as they were typed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from wattline.errors import InputError, shorten
+from wattline.errors import InputError, one_line, shorten
 
 MOST_BITS = 1000
 """Whole numbers with more are no floats either."""
@@ -34,3 +34,8 @@ def require_names(who: str, keys: Mapping[Any, Any]) -> None:
     for key in keys:
         if not isinstance(key, str):
             raise InputError(f"{who}: a key is a dotted name like 'cluster.nodes', got {shorten(key)}")
+
+
+def in_python(name: str, value: Any) -> str:
+    """Return an argument as it was typed in a program."""
+    return f"{one_line(name)}={shorten(getattr(value, 'name', value), 200)}"

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattline.api.asking import in_python, plain_policy
+from wattline.api.asking import plain_policy
 from wattline.api.forked import refuse_forked
 from wattline.api.listener import Listener
-from wattline.api.plain import as_plain, require_names
+from wattline.api.plain import as_plain, in_python, require_names
 from wattline.api.running import carry_out, prepare
 from wattline.api.runs import Run, path_of
 from wattline.errors import InputError, ScenarioError

@@ -9,9 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattline.api.asking import in_python
 from wattline.api.forked import refuse_forked
-from wattline.api.plain import as_plain
+from wattline.api.plain import as_plain, in_python
 from wattline.api.runs import check_switch
 from wattline.errors import LONGEST_NAME, InputError, cut, shorten
 

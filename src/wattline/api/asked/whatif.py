@@ -30,11 +30,11 @@ from wattline.api.asked.effects import (
 )
 from wattline.api.asked.hearing import Once, Silent
 from wattline.api.asked.questions import AS_IT_IS, Asked, Ground, quantity
-from wattline.api.asking import Policy, ask, in_python
+from wattline.api.asking import Policy, ask
 from wattline.api.compared import Comparison
 from wattline.api.listener import Listener
 from wattline.api.machine import Machine, Quantity
-from wattline.api.plain import as_plain
+from wattline.api.plain import as_plain, in_python
 from wattline.api.runs import Run, path_of
 from wattline.api.studies import Study
 from wattline.api.trace import FRAME, Trace, from_frame, read_trace
