@@ -156,6 +156,17 @@ def test_a_varied_key_replaces_what_excludes_it(tmp_path: Path) -> None:
     assert frame["power.peak_w"][1] <= 4500.0
 
 
+def test_a_generator_takes_away_all_that_says_how_a_log_is_read(tmp_path: Path) -> None:
+    """Whatever goes with a file alone goes with it: columns stayed, and the setting was refused."""
+    (tmp_path / "log.csv").write_text("t,work_s,nodes\n0,60,1\n")
+    keys = 'file = "log.csv"\nformat = "table"\nzone = "Europe/Berlin"\nstrict = true\ncolumns = {submit_s = "t"}\n'
+    (tmp_path / "s.toml").write_text(f"[trace]\n{keys}[cluster]\nnodes = 8\n")
+    study = wl.load(tmp_path / "s.toml")
+    assert len(study.simulate(progress=False).jobs) == 1
+    drawn = study.at({"trace.generator": "lublin", "trace.jobs": 20})
+    assert set(drawn.data["trace"]) == {"generator", "jobs"}
+
+
 def test_a_scenario_says_its_own_sweep(study: wl.Study, tmp_path: Path) -> None:
     """[sweep] means what ``vary`` means, with dotted keys or tables; a single run refuses it and says what to do."""
     text = '[sweep]\ntrace.load = "0.6:0.8:0.2"\n"cluster.nodes" = [16, 20]\nseeds = 2\n'
