@@ -341,6 +341,9 @@ def test_signals_are_read_or_fitted(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ("cluster.sleep={power=1,after=1}", "a bid is made for nodes that do not sleep"),
+        ("run.kill=true", "a bid is made for jobs that are not ended when they are late"),
+        ("run.ties=event", "a bid is made with one pass an instant"),
+        ("run.passes=ticks", "a bid is made with passes whenever something happens"),
         ("policy.select=easy", "'easy' does not follow a power target"),
         ("limit.power=9 kW", "a bid is made without a power limit"),
     ],

@@ -171,6 +171,9 @@ def _check_machine(document: Document) -> None:
         (("cluster", "failures"), cluster.failures is not None, "a bid is made for a machine in service"),
         (("resource",), bool(spec.resource), "a bid is made for jobs that share nothing but nodes and watts"),
         (("limit",), limited, "a bid is made without a power limit"),
+        (("run", "kill"), spec.run.kill, "a bid is made for jobs that are not ended when they are late"),
+        (("run", "ties"), spec.run.ties != "instant", "a bid is made with one pass an instant"),
+        (("run", "passes"), spec.run.passes != "events", "a bid is made with passes whenever something happens"),
         (("policy", "bid"), bids not in ("given", POLICY), other_bids),
     ]
     for path, wrong, problem in refused:
