@@ -171,9 +171,13 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, profile: Any, chore
 
 @kernel
 def only_fillers_wait(s: State) -> bool:
-    """Tell whether none but standby jobs is left, which fill a target, and no target is to come."""
+    """Tell whether none but standby jobs is left, which fill a target, no target is to come, and nobody ends the
+    run.
+    """
     if (
-        s.n_active[0] > 0
+        s.signal.shape[0] == 0
+        or s.until_s[0] < np.inf
+        or s.n_active[0] > 0
         or s.paused[0] > 0
         or s.waking[0] > 0
         or s.n_due[0] > 0
@@ -186,7 +190,7 @@ def only_fillers_wait(s: State) -> bool:
         return False
     for i in range(s.q_head[0], s.q_tail[0]):
         j = s.queue[i]
-        if j >= 0 and (s.kind[j] < 0 or s.k_standby[s.kind[j]] == 0):
+        if j >= 0 and (s.kind[j] >= s.k_standby.shape[0] or s.k_standby[s.kind[j]] == 0):  # kinds may not be declared
             return False
     return s.q_len[0] > 0
 

@@ -366,7 +366,7 @@ def _fill_events(s: State, jobs: JobTable, cluster: Cluster, options: Options) -
         changes.append((o.end_s, codes.NODES_UP, o.first, o.first + o.count))
     for i, (t, kind, a, b) in enumerate(sorted(changes)):
         s.change_s[i], s.change_kind[i], s.change_a[i], s.change_b[i] = t, kind, a, b
-    s.tick_s[0], s.go_on_s[0] = options.tick_s, options.go_on_s
+    s.tick_s[0], s.go_on_s[0], s.until_s[0] = options.tick_s, options.go_on_s, options.until_s
     s.schedule_s[0] = start  # the first instant looks up what is really next
     if any(c.sleep is not None for c in cluster.classes):
         s.fx_since_s[:] = start

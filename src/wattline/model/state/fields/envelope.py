@@ -49,6 +49,7 @@ class EnvelopeFields:
     timer_slot: Annotated[Ints, Field("1", "", "the slot whose timer that was")]
     tick_s: Annotated[Floats, Field("1", "s", "control period (inf: none)", fixed=True, nothing=np.inf)]
     schedule_s: Annotated[Floats, Field("1", "s", "next envelope step, node change or tick", nothing=np.inf)]
+    until_s: Annotated[Floats, Field("1", "s", "when the run is stopped (inf: never)", fixed=True, nothing=np.inf)]
     go_on_s: Annotated[
         Floats, Field("1", "s", "the run goes on up to here though no job is left", fixed=True, nothing=-np.inf)
     ]
