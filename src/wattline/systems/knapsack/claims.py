@@ -258,6 +258,21 @@ def _waits_against_no_cap(view: View) -> Iterator[Claim]:
             better,
         )
 
+    def four(v: View) -> tuple[bool, str]:
+        better = {kw: v.waits(PAPER, kw) < 0 for kw in v.limits()}
+        return any(float(np.mean(months)) >= 4 / 12 for months in better.values()), ", ".join(
+            f"{int(months.sum())} of {len(months)} at {kw:,.0f} kW" for kw, months in better.items()
+        )
+
+    yield from claim(
+        view,
+        "§I, §IX",
+        f"{order}: 4 of 12 months better than no cap",
+        f"{order}: under one of the caps (the text does not say which) waits are shorter than without a cap in at "
+        "least 4 of 12 months",
+        four,
+    )
+
 
 def _use(view: View) -> Iterator[Claim]:
     order, where = view.order, FIGURE[view.order][1]
