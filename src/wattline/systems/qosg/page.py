@@ -261,7 +261,8 @@ on fresh hours: warmed up, all jobs that arrive in the bid hour counted, interva
 cheapest that
 keeps every promise in its simulation is taken. <i>One fit</i> is the text to the letter, <i>corrected</i> the theory
 with the
-asymptotic variance of a signal that remembers 200 s.</li>
+asymptotic variance of a signal that remembers 200 s, <i>filled</i> the same fitted to an hour that does not start
+empty.</li>
 <li>Savings are against the cost of the energy really drawn (the thesis' baseline); against the bid beside it. The
 thesis' dollars
 are printed × 3600.</li>

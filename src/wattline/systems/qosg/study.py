@@ -196,6 +196,8 @@ def policies(name: str, case: dict[str, Any], scale: Scale) -> dict[str, Tuned]:
         found["QoSG, one fit"] = _found("QoSG, one fit", qosg(case, scale, fits=1), case, scale)
         corrected = qosg(case, scale, signal=Gaussian.correlated(0.40, TAU_S))
         found["QoSG, corrected"] = _found("QoSG, corrected", corrected, case, scale)
+        filled = qosg(case, scale, signal=Gaussian.correlated(0.40, TAU_S), paper=False)
+        found[FILLED] = _found(FILLED, filled, case, scale)
     if name in BESIDE:
         for label, standby in (("", False), (" with standby", True)):
             of = {**case, "standby": standby}
@@ -205,6 +207,9 @@ def policies(name: str, case: dict[str, Any], scale: Scale) -> dict[str, Tuned]:
         found["Slackline"] = _found("Slackline", slackline(case, scale), case, scale)
     return found
 
+
+FILLED = "QoSG, corrected, filled"
+"""The corrected theory fitted to an hour that starts with the jobs of the time before it."""
 
 BESIDE = ("default", "12 servers")
 """Cases in which the baselines choose, too."""
@@ -235,11 +240,12 @@ def qosg(
     fits: int | None = None,
     signal: Gaussian | None = None,
     seed: int = HOUR_SEED,
+    paper: bool = True,
 ) -> Choice:
-    """Let QoSG choose on one hour that starts empty, as in the paper."""
+    """Let QoSG choose on one hour that starts empty, as in the paper, or (``paper=False``) warmed up."""
     few = case.get("nodes", NODES) > LARGE
     return qosg_bid(
-        Trial(setting_of(QOSG, paper=True, **case), [seed]),
+        Trial(setting_of(QOSG, paper=paper, **case), [seed]),
         mode=STRICT,
         signal=signal,
         points=scale.points // 3 if few else scale.points,
