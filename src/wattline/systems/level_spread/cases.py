@@ -154,17 +154,17 @@ class Scale:
     random: int = 1000
     adverse: int = 1000
     """Random workloads with large jobs placed first."""
-    fewer: int = 200
+    fewer: int = 100
     """Both at most at the other crossbars, which are ours: the thesis names none."""
     sampled: int = 50
     """Random workloads at the other link ratios."""
     repeated: int = 25
     """Random workloads of which five task mappings are averaged."""
-    single: int = 100
+    single: int = 40
     """Random workloads of each single pattern."""
     fixed: int = 10
     """Repetitions of workloads of 16- and 64-node jobs on 272 nodes."""
-    larger: int = 3
+    larger: int = 2
     """Repetitions on the other machines, and of mixes of message sizes."""
     heavy: int = 1
     """Repetitions of quarter-machine jobs, and of all-to-all and FFT with 100 KB."""
