@@ -74,13 +74,13 @@ class Together:
 
 
 MINUTES = {
-    "aqa": 35.0,
-    "contest": 22.0,
-    "knapsack": 10.0,
-    "level-spread": 15.0,
+    "aqa": 25.0,
+    "contest": 20.0,
+    "knapsack": 8.0,
+    "level-spread": 10.0,
     "nedd": 3.0,
     "qosg": 6.0,
-    "qoscap": 9.0,
+    "qoscap": 8.0,
 }
 """About how long the systems that take long are at it on two cores: for the time left."""
 
