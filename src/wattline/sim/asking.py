@@ -35,6 +35,7 @@ from wattline.sim.instant import (
     next_timer_s,
     pass_due,
     passed,
+    standstill,
 )
 from wattline.sim.questions import (
     ABOVE_J,
@@ -213,7 +214,7 @@ def next_instant(
     if book[WATCHED] > 0.0:
         watch_ends(s, book)
     if mask == NOTHING_LEFT:
-        return codes.DONE if s.n_ended[0] == s.n_jobs[0] else codes.STUCK
+        return standstill(s)
     if mask == AFTER_UNTIL:
         return codes.UNTIL
     if mask == TIMER_PASSED:
@@ -284,7 +285,7 @@ def play_on(
             passing = False
             due = pass_due(s, ticks)
             if due == STANDS_STILL:
-                return codes.STUCK
+                return standstill(s)
             phase = SETTLE
             if due == PASS_DUE:
                 started = s.counter[N_STARTS]
@@ -315,7 +316,7 @@ def play_on(
                     chores(s, CAPS, param[0], memory[0])
         if phase == PASSED and passed(s, mask, started):
             book[PHASE] = BETWEEN
-            return codes.STUCK
+            return standstill(s)
         if s.n_dirty[0] == 1:  # rates count once time passes: settled once an instant
             chores(s, NEIGHBOURS, param[0], memory[0])
         phase = BETWEEN

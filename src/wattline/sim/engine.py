@@ -28,6 +28,7 @@ from wattline.sim.instant import (
     advance,
     pass_due,
     passed,
+    standstill,
 )
 
 ADVANCE_ONLY, PASS_ONLY = -1, -2
@@ -66,7 +67,7 @@ def run_on(
                 return codes.LOG_FULL
             mask = advance(s, until_s, wake, learn, profile, chores, param, memory)
             if mask == NOTHING_LEFT:
-                return codes.DONE if s.n_ended[0] == s.n_jobs[0] else codes.STUCK
+                return standstill(s)
             if mask == AFTER_UNTIL:
                 return codes.UNTIL
             if mask == TIMER_PASSED:
@@ -81,13 +82,13 @@ def run_on(
         passing = False
         due = pass_due(s, ticks)
         if due == STANDS_STILL:
-            return codes.STUCK
+            return standstill(s)
         if due == PASS_DUE:
             mask = s.happened[0]
             started = s.counter[N_STARTS]
             control_pass(s, wake, order, select, place, cap, chores, param, memory)
             if passed(s, mask, started):
-                return codes.STUCK
+                return standstill(s)
         if s.n_dirty[0] == 1:  # rates count once time passes: settled once an instant
             chores(s, NEIGHBOURS, param[0], memory[0])
         if max_events == PASS_ONLY:

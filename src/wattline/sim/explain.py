@@ -33,19 +33,7 @@ def look_closer(code: int, s: State, slots: Sequence[Mechanism]) -> int:
         return codes.BAD_ESTIMATE
     if np.isnan(s.wake_at_s).any():
         return codes.BAD_TIMER
-    if code == codes.STUCK and _only_fillers_wait(s):
-        return codes.DONE
     return codes.TOO_FAR if s.now[0] > FAR_S else code
-
-
-def _only_fillers_wait(s: State) -> bool:
-    """Tell whether a run stands still because standby jobs are left alone, and no target that they could fill."""
-    if s.signal.size == 0 or s.n_running[0] > 0 or not np.isnan(s.target_w[0]):
-        return False
-    waiting = s.queue[s.q_head[0] : s.q_tail[0]]
-    kind = s.kind[waiting[waiting >= 0]]
-    declared = kind.size and (kind < s.k_standby.size).all()
-    return bool(declared and (s.k_standby[kind] == 1).all())
 
 
 def why_stopped(code: int, s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> WattlineError | None:

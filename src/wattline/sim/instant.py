@@ -169,30 +169,35 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, profile: Any, chore
 # ------------------------------------------------------------------ runs that stand still
 
 
+@outlined
+def standstill(s: State) -> int:
+    """Return what a run is at which nothing more happens: done, or stuck with jobs that wait."""
+    return codes.DONE if s.n_ended[0] == s.n_jobs[0] or only_fillers_wait(s) else codes.STUCK
+
+
 @kernel
 def only_fillers_wait(s: State) -> bool:
-    """Tell whether none but standby jobs is left, which fill a target, no target is to come, and nobody ends the
-    run.
-    """
-    if (
-        s.signal.shape[0] == 0
-        or s.until_s[0] < np.inf
-        or s.n_active[0] > 0
-        or s.paused[0] > 0
-        or s.waking[0] > 0
-        or s.n_due[0] > 0
-        or s.n_arrived[0] < s.n_jobs[0]
-        or s.now[0] < s.go_on_s[0]
-        or s.bid_at[0] < s.bid_s.shape[0]
-        or s.target_w[0] == s.target_w[0]
-        or min(s.bidding_s[0], s.next_bid_s[0]) < np.inf
-    ):
+    """Tell whether standby jobs that wait are all that is left, and there is no target that they could fill."""
+    left = s.n_jobs[0] - s.n_ended[0]
+    if s.signal.shape[0] == 0 or s.q_len[0] < left or left == 0 or s.target_w[0] == s.target_w[0]:
         return False
     for i in range(s.q_head[0], s.q_tail[0]):
         j = s.queue[i]
         if j >= 0 and (s.kind[j] >= s.k_standby.shape[0] or s.k_standby[s.kind[j]] == 0):  # kinds may not be declared
             return False
-    return s.q_len[0] > 0
+    return True
+
+
+@kernel
+def no_target_to_come(s: State) -> bool:
+    """Tell whether a run that nobody ends has its last target behind it."""
+    return (
+        s.until_s[0] == np.inf
+        and s.waking[0] == 0
+        and s.now[0] >= s.go_on_s[0]
+        and s.bid_at[0] == s.bid_s.shape[0]
+        and min(s.bidding_s[0], s.next_bid_s[0]) == np.inf
+    )
 
 
 @outlined
@@ -202,7 +207,7 @@ def fruitless(s: State) -> bool:
     """
     if s.n_ended[0] == s.n_jobs[0]:
         return False  # the machine idles on
-    if only_fillers_wait(s):
+    if no_target_to_come(s) and only_fillers_wait(s):
         return True
     s.counter[N_FRUITLESS] = s.counter[N_FRUITLESS] + 1 if s.n_active[0] == 0 else 0
     return (
