@@ -107,6 +107,20 @@ def test_a_run_that_outlasts_the_repeated_limit_says_so(study: Any, tmp_path: Pa
     assert line.startswith("THE LIMIT STOPPED REPEATING after ")
 
 
+def test_a_run_that_outlasts_random_failures_says_so(study: Any, tmp_path: Path) -> None:
+    """Nodes that never fail in the last half of a run make it look better than it is."""
+    failures = '[cluster.failures]\nmtbf = "2000 h"\nrepair = "10 min"\n'
+
+    def doubts(load: float) -> tuple[str, ...]:
+        found = study(BASE + failures, f"trace.load={load}")
+        found.write(found.simulate(), tmp_path / str(load))
+        return summarize(open_journal(tmp_path / str(load))).doubts
+
+    assert doubts(0.8) == ()
+    (line,) = doubts(50)
+    assert line.startswith("NODES STOPPED FAILING after ")
+
+
 def test_the_same_content_has_the_same_hash(study: Any) -> None:
     """Units, order of keys, comments and where results go do not change the hash; what is run does."""
     first = study(BASE + 'idle = "0.1 kW"\n')

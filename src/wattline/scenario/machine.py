@@ -66,3 +66,8 @@ def repeated_s(document: Document, jobs: JobTable) -> float:
     spec, bound_s = document.spec, run_bound_s(jobs)
     every = [spec.limit.repeat, *(part.repeat for part in spec.budget)]
     return min((rounds(one_s, bound_s) * one_s for one_s in every if one_s is not None), default=math.inf)
+
+
+def failing_s(document: Document, jobs: JobTable) -> float:
+    """Return for how long after the first submission nodes fail at random (infinite: none does)."""
+    return math.inf if document.spec.cluster.failures is None else run_bound_s(jobs)

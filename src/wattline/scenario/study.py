@@ -23,7 +23,7 @@ from wattline.scenario.built.watts import Watts, leave_power_out
 from wattline.scenario.choices import Variant
 from wattline.scenario.documents import Document
 from wattline.scenario.inputs import refuse_input
-from wattline.scenario.machine import build_cluster, build_limit, repeated_s
+from wattline.scenario.machine import build_cluster, build_limit, failing_s, repeated_s
 from wattline.scenario.parts import baseline_select, build_kinds, build_policies, cluster_nodes
 from wattline.scenario.read.base import KeyPath
 from wattline.scenario.read.source import Context
@@ -329,6 +329,7 @@ def _options(
     options = add_market(options, spec.regulation, context, market, length_s)
     options = add_output(options, spec.output)
     options = add_limit(options, spec.limit, limit, start_s, start_s + repeated_s(document, trace.jobs))
+    options = replace(options, failures_until_s=start_s + failing_s(document, trace.jobs))
     options = add_profiles(options, spec.profiles)
     options = add_moldable(options, moldable, build_variability(spec.cluster.variability, context, cluster.nodes))
     return add_network(options, spec.network, context)

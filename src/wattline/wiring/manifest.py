@@ -154,6 +154,8 @@ def _cluster_entry(result: Result, known: Known) -> dict[str, Any]:
         entry["machine"] = known["machine"]
     if "watts" in known:
         entry["power"] = known["watts"]
+    if np.isfinite(result.options.failures_until_s):
+        entry["failures_until_s"] = result.options.failures_until_s
     return entry
 
 

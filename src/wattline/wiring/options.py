@@ -31,6 +31,8 @@ class Options:
     """Power limit as (from time, watts) steps; none means unlimited."""
     limit_until_s: float = np.inf
     """Until when steps that are meant to be repeated are there; from then on the last one holds."""
+    failures_until_s: float = np.inf
+    """Until when nodes fail that are meant to fail at random."""
     kinds: Sequence[Kind] = ()
     """Kinds of job and what was promised to them; a job's kind is found by its name."""
     signal: Signal | None = None

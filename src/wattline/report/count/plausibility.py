@@ -1,4 +1,4 @@
-"""Doubts about a run: a limit that was not repeated to its end; of a log, signs that the machine's size, its unit or
+"""Doubts about a run: a limit that was not repeated, or nodes that did not fail, to its end; of a log, signs that the machine's size, its unit or
 its load are not those of the log.
 """
 
@@ -42,9 +42,10 @@ def find_doubts(run: Run, wait_s: Distribution, recorded_s: Distribution) -> tup
     """
     told = run.manifest.get("trace") or {}
     if not told.get("sha256") or run.jobs.height < FEWEST:
-        return tuple(_not_repeated(run))
+        return (*_not_repeated(run), *_no_failures(run))
     return (
         *_not_repeated(run),
+        *_no_failures(run),
         *_far_waits(run, wait_s, recorded_s),
         *_rounded(run),
         *_nobody_waits(wait_s, recorded_s),
@@ -59,6 +60,16 @@ def _not_repeated(run: Run) -> Iterator[str]:
         yield (
             f"THE LIMIT STOPPED REPEATING after {show(until_s - run.start_s, 's')}: its last step held in the last "
             f"{show(run.end_s - until_s, 's')} of the run; write its steps out for so long"
+        )
+
+
+def _no_failures(run: Run) -> Iterator[str]:
+    """Say that the run lasted longer than nodes fail at random."""
+    until_s = float((run.manifest.get("cluster") or {}).get("failures_until_s", math.inf))
+    if run.end_s > until_s:
+        yield (
+            f"NODES STOPPED FAILING after {show(until_s - run.start_s, 's')}: none failed at random in the last "
+            f"{show(run.end_s - until_s, 's')} of the run; give a longer trace, or a load that the machine can carry"
         )
 
 

@@ -38,7 +38,9 @@ class OutageSpec(Section):
 
 
 class FailuresSpec(Section):
-    """Nodes that fail at random, each by itself, until twice the trace's span has passed."""
+    """Nodes that fail at random, each by itself, until twice the trace's span and its longest job have passed; a run
+    that lasts longer says so.
+    """
 
     mtbf: Duration = Field(gt=0, description="mean time between failures of one node")
     repair: Span = Field(gt=0, description="mean time to repair it")
