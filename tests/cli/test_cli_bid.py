@@ -357,6 +357,10 @@ def test_the_help_tells_the_exit_codes(wattline: Call) -> None:
         ),
         (("--hours", "1"), "--hours 1: must be at least 2"),
         (("--method", "given", "--set", 'policy.select=["gps","slackline"]'), "2 combinations of policies are listed"),
+        (
+            ("--method", "given", "--set", 'kinds={workload="W4", average=true}'),
+            "is promised a mean (average): give average = false and a share",
+        ),
         (("--method", "heuristic", "--write", "nowhere/x.toml"), "nowhere/x.toml: cannot be written"),
     ],
 )

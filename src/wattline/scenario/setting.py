@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from wattline.bidding.budget import POLICY
+from wattline.bidding.hours.outcome import is_promised
 from wattline.bidding.hours.setting import Prices, Protocol, Setting
+from wattline.errors import cut
 from wattline.generate.kinds import check_kinds
 from wattline.market.bill import flat_book
 from wattline.memory import require_bytes
@@ -66,6 +68,7 @@ def build_setting(document: Document, *, given: bool = False) -> Setting:
     if not kinds:
         raise context.error(("kind",), 'a bid needs kinds of job: give kinds = "W4" or [[kind]] tables')
     context.located(("kind",), check_kinds, kinds, nodes)
+    _refuse_means(document, kinds)
     hour = draw_kinds(kinds, context, cast("int", nodes), _SAMPLE_S, spec.seed)
     records = records_of(market, context)
     searched = searched_days(market.made_for, records.records) if given and records is not None else []
@@ -88,6 +91,17 @@ def build_setting(document: Document, *, given: bool = False) -> Setting:
     )
     context.located(("regulation", "control"), _check_hours, setting.protocol, kinds)
     return setting
+
+
+def _refuse_means(document: Document, kinds: Sequence[Kind]) -> None:
+    """Refuse promises about the mean of a kind's jobs: what is searched and certified are shares of late ones."""
+    mean = [kind.name for kind in kinds if kind.average and is_promised(kind)]
+    if mean:
+        raise document.source.error(
+            ("kind",),
+            f"wattline bid certifies the share of late jobs, and {cut(mean[0])!r} is promised a mean (average): give "
+            "average = false and a share, or let wattline run tell what the mean comes to",
+        )
 
 
 def _with_budget(document: Document) -> Document:
