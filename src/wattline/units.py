@@ -40,7 +40,7 @@ _CLOCK = re.compile(r"\s*(?:(\d+)-)?(\d{1,3}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*"
 
 def _parse(text: str | float, units: dict[str, float], what: str, default: str, example: str) -> float:
     if isinstance(text, bool):
-        raise InputError(f"expected {what} like {example!r}, got {text!r}")
+        raise InputError(f"expected {what} like {example!r}, got {shorten(text)}")
     if isinstance(text, (int, float)):
         try:
             return float(text)
@@ -50,12 +50,16 @@ def _parse(text: str | float, units: dict[str, float], what: str, default: str, 
             ) from None
     match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
     if match is None:
-        raise InputError(f"expected {what} like {example!r}, got {text!r}")
+        raise InputError(f"expected {what} like {example!r}, got {shorten(text)}")
     number, unit = match.groups()
     factor = units.get(unit or default)
     if factor is None:
-        raise InputError(f"unknown unit {unit!r} in {text!r}: expected {what} in one of {', '.join(units)}")
-    return float(number) * factor
+        known = ", ".join(units)
+        raise InputError(f"unknown unit {shorten(unit)} in {shorten(text)}: expected {what} in one of {known}")
+    value = float(number) * factor
+    if math.isinf(value) and "inf" not in number:
+        raise InputError(f"{shorten(text)} is more than can be counted: expected {what} like {example!r}")
+    return value
 
 
 def power_w(text: str | float) -> float:

@@ -6,7 +6,9 @@ import math
 import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -79,13 +81,30 @@ def test_strict_is_yes_or_no(strict: object) -> None:
             call()
 
 
-def test_resume_is_yes_or_no(tmp_path: Path) -> None:
-    """Of a sweep and of a bid, before anything is simulated."""
+@pytest.mark.parametrize("value", ["no", 1, np.array([1, 2])])
+def test_switches_are_yes_or_no(tmp_path: Path, value: Any) -> None:
+    """Of every call, before anything is simulated or written."""
     (tmp_path / "s.toml").write_text('[trace]\ngenerator = "lublin"\njobs = 5\n[cluster]\nnodes = 4\n')
     study = wl.load(tmp_path / "s.toml")
-    for call in (lambda: study.vary(seeds=2).run(resume="no"), lambda: wl.bid(study, resume="no")):  # type: ignore[arg-type]
-        with pytest.raises(wl.InputError, match="resume is True or False, got 'no'"):
-            call()
+    calls: list[tuple[str, Callable[..., Any]]] = [
+        *((name, study.vary(seeds=2).run) for name in ("progress", "resume", "partly", "overwrite")),
+        *((name, partial(wl.bid, study)) for name in ("quick", "across", "progress", "resume")),
+        ("progress", study.simulate),
+        ("progress", partial(wl.simulate, "x.swf")),
+        ("progress", partial(wl.check, "x.py")),
+        ("causes", partial(wl.whatif, "x.swf", nodes=3)),
+        ("force", partial(wl.Run.write, None, tmp_path / "out")),
+        ("force", partial(wl.BidResult.write, None, tmp_path / "out.toml")),
+    ]
+    for name, call in calls:
+        with pytest.raises(wl.InputError, match=f"{name} is True or False, got "):
+            call(**{name: value})
+
+
+def test_compare_names_what_is_no_run() -> None:
+    """An array without dimensions calls itself iterable."""
+    with pytest.raises(wl.InputError, match=r"compare: takes runs, .* got ndarray"):
+        wl.compare(np.array(3.0))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", [[], "", " ", "a\nb", "\0", "x" * 101, b"x", 5])

@@ -61,6 +61,10 @@ MISTAKES = {
     "text for a switch": (GOOD + '[run]\nkill = "yes"\n', "s.toml:13: [run] kill: expected true or false, got 'yes'"),
     "value for a section": ("run = 3\n" + GOOD, "s.toml:1: run: expected a table, got 3"),
     "bad unit": (GOOD + 'idle = "3 XW"\n', "s.toml:12: [cluster] idle: unknown unit 'XW' in '3 XW': expected a power"),
+    "power beyond all": (
+        GOOD + 'idle = "1e400 W"\n',
+        "s.toml:12: [cluster] idle: '1e400 W' is more than can be counted: expected a power",
+    ),
     "time for a power": (GOOD + 'idle = "3 h"\n', "s.toml:12: [cluster] idle: unknown unit 'h'"),
     "negative power": (GOOD + 'idle = "-3 W"\n', "s.toml:12: [cluster] idle: must not be negative, got '-3 W'"),
     "idle above max": (

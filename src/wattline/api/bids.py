@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from wattline.api import bid_words
 from wattline.api.forked import refuse_forked
 from wattline.api.listener import Listener
-from wattline.api.runs import as_text, check_switch, folder_at, path_of
+from wattline.api.runs import as_text, check_switches, folder_at, path_of
 from wattline.api.studies import Study, load, only
 from wattline.errors import InputError, ScenarioError, shorten
 
@@ -106,6 +106,7 @@ class BidResult:
         """
         from wattline.scenario.write_bid import refuse_own, write_bid
 
+        check_switches("write", force=force)
         target = path_of("write", path)
         if not force:
             refuse_own(self.document, target, "force")
@@ -224,7 +225,7 @@ def bid(
         raise InputError(f"bid: hours is a whole number from 2 to {MOST_HOURS:,}, got {shorten(hours)}")
     if not isinstance(confidence, float) or not LEAST_SURE <= confidence <= MOST_SURE:
         raise InputError(f"bid: confidence is a number from {LEAST_SURE:g} to {MOST_SURE:g}, got {shorten(confidence)}")
-    check_switch("bid", "resume", resume)
+    check_switches("bid", quick=quick, across=across, progress=progress, resume=resume)
     if resume and folder is None:
         raise InputError("bid: resume needs the folder of the search that was cut off")
     listener = Listener(progress=progress)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattline.api.listener import Listener
-from wattline.api.runs import path_of
+from wattline.api.runs import check_switches, path_of
 from wattline.errors import LONGEST_NAME, InputError, cut, shorten
 from wattline.files import is_file
 
@@ -39,6 +39,7 @@ def check(
     progress
         Whether to show a bar.
     """
+    check_switches("check", progress=progress)
     if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float)) or not 0 < time_limit < math.inf:
         raise InputError(f"check: time_limit is a number of seconds above 0, got {shorten(time_limit)}")
     return look(policy, Listener(progress=progress), params=params, time_limit=time_limit)

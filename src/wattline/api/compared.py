@@ -125,10 +125,7 @@ def compare(*runs: Run | Iterable[Run], **labelled: Run | Iterable[Run]) -> Comp
     **labelled
         The same, with the keyword as label.
     """
-    groups = [
-        list(one) if isinstance(one, Iterable) and not isinstance(one, (Run, str)) else [one]
-        for one in (*runs, *labelled.values())
-    ]
+    groups = [_group(one) for one in (*runs, *labelled.values())]
     if not groups or not all(groups):
         raise InputError("compare: give at least one run, and no empty list of runs")
     wrong = [one for group in groups for one in group if not isinstance(one, Run)]
@@ -141,6 +138,13 @@ def compare(*runs: Run | Iterable[Run], **labelled: Run | Iterable[Run]) -> Comp
     named = dict(zip(labels, groups, strict=True))
     loaders = {label: partial(getattr, group[0], "loaded") for label, group in named.items()}
     return Comparison({label: [run.summary for run in group] for label, group in named.items()}, loaders)
+
+
+def _group(runs: Run | Iterable[Run]) -> list[Run]:
+    """Return one run, or several that are given together."""
+    if isinstance(runs, (Run, str)) or not isinstance(runs, Iterable) or getattr(runs, "shape", None) == ():
+        return [runs]  # type: ignore[list-item]  # what is no run is refused by its name
+    return list(runs)
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:

@@ -210,6 +210,7 @@ class Run:
         from wattline.journal.folder_lock import held
         from wattline.journal.journal import BASELINE, is_journal, read_manifest, write_journal
 
+        check_switches("write", force=force)
         target = folder_at(folder)
         with held(target):
             there = read_manifest(target).get("name") if not force and is_journal(target) else self.name
@@ -262,10 +263,11 @@ def path_of(call: str, path: Any) -> Path:
     return Path(path)
 
 
-def check_switch(call: str, name: str, value: object) -> None:
-    """Refuse texts and numbers where yes or no belongs: "no" would mean yes."""
-    if not isinstance(value, bool):
-        raise InputError(f"{call}: {name} is True or False, got {shorten(value)}")
+def check_switches(call: str, **switches: object) -> None:
+    """Refuse texts, numbers and arrays where yes or no belongs: "no" would mean yes."""
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise InputError(f"{call}: {name} is True or False, got {shorten(value)}")
 
 
 def as_text(renderable: Any, width: int = 80) -> str:

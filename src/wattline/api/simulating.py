@@ -8,7 +8,7 @@ from typing import Any
 
 from wattline.api.asking import KeyPath, Policy, ask
 from wattline.api.machine import Machine, Quantity
-from wattline.api.runs import Run
+from wattline.api.runs import Run, check_switches
 from wattline.api.studies import Study
 from wattline.api.trace import Trace, log_at
 from wattline.errors import InputError
@@ -69,6 +69,7 @@ def simulate(
     Run
         Jobs, timeline, summary and figures of the run; ``write`` leaves its journal.
     """
+    check_switches("simulate", progress=progress)
     policies = {
         "order": order,
         "select": select,

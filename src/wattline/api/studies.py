@@ -13,7 +13,7 @@ from wattline.api.forked import refuse_forked
 from wattline.api.listener import Listener
 from wattline.api.plain import as_plain, in_python, require_names
 from wattline.api.running import carry_out, prepare
-from wattline.api.runs import Run, path_of
+from wattline.api.runs import Run, check_switches, path_of
 from wattline.errors import InputError, ScenarioError
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ class Study:
             Jobs, timeline, summary and figures of the run.
         """
         refuse_forked()
+        check_switches("simulate", progress=progress)
         listener = listener or Listener(progress=progress)
         wired = self.wire()
         parts = [wired] if wired.baseline is None else [wired, wired.baseline]

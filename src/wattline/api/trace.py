@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wattline.api.forked import refuse_forked
 from wattline.api.plain import as_plain, in_python
-from wattline.api.runs import check_switch
+from wattline.api.runs import check_switches
 from wattline.errors import LONGEST_NAME, InputError, cut, shorten
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def log_at(
     """Return the log in a file, which is read when its jobs are asked for."""
     if not isinstance(path, (str, Path)):
         raise InputError(f"read_trace: expected the path of a log, got {type(path).__name__}")
-    check_switch("read_trace", "strict", strict)
+    check_switches("read_trace", strict=strict)
     given = {
         "file": str(path),
         "format": format,
@@ -239,7 +239,7 @@ def from_frame(
     refuse_forked()
     if epoch_unix_s is not None and not (isinstance(epoch_unix_s, (int, float)) and abs(epoch_unix_s) < MOST_EPOCH_S):
         raise InputError(f"from_frame: epoch_unix_s is seconds since 1970, got {shorten(epoch_unix_s)}")
-    check_switch("from_frame", "strict", strict)
+    check_switches("from_frame", strict=strict)
     name = as_plain(name)
     table = _polars(frame)
     if not table.columns:

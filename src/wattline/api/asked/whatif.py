@@ -35,7 +35,7 @@ from wattline.api.compared import Comparison
 from wattline.api.listener import Listener
 from wattline.api.machine import Machine, Quantity
 from wattline.api.plain import as_plain, in_python
-from wattline.api.runs import Run, path_of
+from wattline.api.runs import Run, check_switches, path_of
 from wattline.api.studies import Study
 from wattline.api.trace import FRAME, Trace, from_frame, read_trace
 from wattline.errors import InputError
@@ -207,6 +207,7 @@ def whatif(
     WhatIf
         Answers with a sentence, a cause and who feels it each; ``write`` makes a page, ``scenario`` a study.
     """
+    check_switches("whatif", causes=causes)
     told = {"limit": limit, "sleep": sleep, "nodes": nodes, "policy": policy, "growth": growth, "price": price}
     if all(value is None for value in told.values()):
         raise InputError(f"whatif: ask something: {', '.join(told)}")

@@ -14,7 +14,7 @@ from wattline.api.forked import refuse_forked
 from wattline.api.listener import Listener
 from wattline.api.many import Task, plan_runs
 from wattline.api.many import mechanisms as needed_by
-from wattline.api.runs import check_switch, folder_at
+from wattline.api.runs import check_switches, folder_at
 from wattline.api.sweeps.places import Call, Where, carry_out_at, find_where
 from wattline.api.sweeps.work import Unit, Varies, Worked, plan_unit, value_text, work
 from wattline.errors import InputError, shorten
@@ -116,7 +116,7 @@ class Sweep:
             raise InputError(f"run: keep is 'journals' or 'summary', got {shorten(keep)}")
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise InputError(f"run: threads is a whole number from 1 on, got {shorten(threads)}")
-        check_switch("run", "resume", resume)
+        check_switches("run", progress=progress, resume=resume, partly=partly, overwrite=overwrite)
         tasks = self.check()
         objects = any(task.variant.document.given.policies for task in tasks)
         plain = any(not one.compiled for one in needed_by(tasks))

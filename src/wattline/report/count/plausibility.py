@@ -1,5 +1,5 @@
-"""Doubts about a run: a limit that was not repeated, or nodes that did not fail, to its end; of a log, signs that the machine's size, its unit or
-its load are not those of the log.
+"""Doubts about a run: a limit that was not repeated, or nodes that did not fail, to its end; of a log, signs that the
+machine's size, its unit or its load are not those of the log.
 """
 
 from __future__ import annotations

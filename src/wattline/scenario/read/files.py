@@ -17,12 +17,15 @@ from wattline.scenario.read.lines import key_lines
 from wattline.scenario.read.source import Source
 from wattline.scenario.read.toml_read import MOST_BYTES, check_size, loads
 
+LONGEST_PATH = 1000
+"""Characters of a path that messages show."""
+
 
 def read_toml(
     path: Path | str, overrides: Sequence[str] = (), what: str = "scenario"
 ) -> tuple[dict[str, Any], Source, str]:
     """Read a TOML file with overrides: the plain data, where everything stands, and the text."""
-    where, shown = Path(path), one_line(path)
+    where, shown = Path(path), cut(one_line(path), LONGEST_PATH)
     try:
         with open_regular(where) as file:
             raw = file.read(MOST_BYTES + 1)  # devices never end
