@@ -59,9 +59,9 @@ class KindSpec(Section):
     )
     share: float = Field(0.1, gt=0, le=1, description="share of the jobs that may reach the limit")
     average: bool = Field(
-        False,
+        False,  # noqa: FBT003
         description="the limit holds for the mean over the jobs, not for a share of them (not for `wattline bid`)",
-    )  # noqa: FBT003
+    )
     weight: Finite | None = Field(
         None, ge=0, description="share of the nodes where a policy shares by weights (default: equal ones)"
     )
