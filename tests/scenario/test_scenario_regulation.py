@@ -14,7 +14,10 @@ from wattline.model.regulation import Bid
 from wattline.report.count.metrics import summarize
 from wattline.scenario import Study, read_scenario, variants, wire
 from wattline.scenario.parts import build_kinds
+from wattline.scenario.sections.cluster.cluster import ClusterSpec
+from wattline.scenario.sections.run import RunSpec
 from wattline.scenario.setting import build_setting
+from wattline.scenario.spec import Spec
 
 GOOD = """\
 seed = 3
@@ -346,6 +349,16 @@ def test_signals_are_read_or_fitted(tmp_path: Path) -> None:
         ("run.passes=ticks", "a bid is made with passes whenever something happens"),
         ("policy.select=easy", "'easy' does not follow a power target"),
         ("limit.power=9 kW", "a bid is made without a power limit"),
+        (
+            'budget=[{name="all", limit="9 kW", system=true}]',
+            "a bid is made without a power limit, and so without budgets",
+        ),
+        ('configurations=[{file="x.csv"}]', "a bid is made for jobs of one shape each"),
+        ('resource=[{name="gpu", total=4, amount=1}]', "a bid is made for jobs that share nothing but nodes and watts"),
+        (
+            'network={topology="fat-tree:4x9x1", job=[{kind="bt.C.16", traffic="1 MB/s", share=0.5}]}',
+            "a bid is made for jobs that do not slow each other",
+        ),
     ],
 )
 def test_a_bid_is_not_made_for_what_it_does_not_know(change: str, message: str, tmp_path: Path) -> None:
@@ -353,6 +366,29 @@ def test_a_bid_is_not_made_for_what_it_does_not_know(change: str, message: str, 
     (tmp_path / "s.toml").write_text(GOOD)
     with pytest.raises(InputError, match=message):
         build_setting(read_scenario(tmp_path / "s.toml", [change]))
+
+
+def test_a_bid_takes_or_refuses_every_section_of_a_scenario() -> None:
+    """What changes a run and not its bid makes certificates about something else: who adds a section says which."""
+    taken = {"seed", "cluster", "policy", "late", "kinds", "kind", "regulation", "bid", "prices"}
+    refused = {"limit", "budget", "configurations", "resource", "network", "sweep"}
+    no_matter = {
+        "schema_": "it names the layout",
+        "name": "it names the run",
+        "trace": "hours are drawn from the kinds",
+        "run": "as below",
+        "bounds": "they bound configurations, which are refused",
+        "profiles": "they are learned from a trace",
+        "output": "it says what is written",
+    }
+    assert taken | refused | set(no_matter) == set(Spec.model_fields)
+    of_runs = {"ties", "kill", "passes"}, {"requeue", "keep_progress", "tick", "until", "backlog"}
+    assert set.union(*of_runs) == set(RunSpec.model_fields)
+    of_machines = (
+        {"sleep", "levels", "outage", "failures", "variability"},
+        {"name", "nodes", "class_", "idle", "max", "min_cap"},
+    )
+    assert set.union(*of_machines) == set(ClusterSpec.model_fields)
 
 
 FEW = OWN.replace('rate = "40/h"', 'rate = "3/h"').replace('rate = "20/h"', 'rate = "1/h"')

@@ -172,6 +172,7 @@ def _check_machine(document: Document) -> None:
         f"--set policy.bid={POLICY} looks for a day's budget"
     )
     limited = bool(spec.limit.steps) or spec.limit.power < math.inf
+    slowed = spec.network is not None and any(job.share > 0 for job in spec.network.job)
     unknown = not cluster.class_ and cluster.nodes is None
     refused: list[tuple[KeyPath, bool, str]] = [
         (("cluster", "nodes"), unknown, "is missing: the machine's size decides the bid"),
@@ -185,6 +186,9 @@ def _check_machine(document: Document) -> None:
         (("cluster", "failures"), cluster.failures is not None, "a bid is made for a machine in service"),
         (("resource",), bool(spec.resource), "a bid is made for jobs that share nothing but nodes and watts"),
         (("limit",), limited, "a bid is made without a power limit"),
+        (("budget",), bool(spec.budget), "a bid is made without a power limit, and so without budgets"),
+        (("configurations",), bool(spec.configurations), "a bid is made for jobs of one shape each"),
+        (("network", "job"), slowed, "a bid is made for jobs that do not slow each other"),
         (("run", "kill"), spec.run.kill, "a bid is made for jobs that are not ended when they are late"),
         (("run", "ties"), spec.run.ties != "instant", "a bid is made with one pass an instant"),
         (("run", "passes"), spec.run.passes != "events", "a bid is made with passes whenever something happens"),
