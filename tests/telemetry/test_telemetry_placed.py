@@ -112,6 +112,22 @@ def test_a_job_that_was_stopped_goes_on_where_it_was(restarts: bool, tmp_path: P
     assert done.profiles.coverage[0] == 1.0
 
 
+def test_a_stay_whose_work_was_lost_takes_its_part_of_a_rack(tmp_path: Path) -> None:
+    """What its nodes drew is not the power of the job beside it."""
+    jobs = JobTable.build(submit_s=[0.0, 0.0], work_s=[600.0, 300.0], nodes=[4, 4], job_id=[9, 10])
+    stays = {"job": [0, 0, 1], "first": [0, 0, 4], "count": [4, 4, 4]}
+    frame = pl.DataFrame({**stays, "begin_s": [0.0, 1000.0, 0.0], "end_s": [300.0, 1600.0, 300.0]})
+    placed, _ = place(frame, jobs, np.array([0]))
+    work = Work(Trace(jobs), placed, 8, (), Machine(per_rack=8), float("nan"))
+    time_s = np.arange(0.0, 1700.0, 100.0)
+    power_w = np.where(time_s < 300.0, 4 * 100.0 + 4 * 200.0, 4 * 150.0 + 4 * 50.0)
+    pl.DataFrame({"rack": 0, "time": time_s, "power": power_w}).write_parquet(tmp_path / "p.parquet")
+    found = join(open_source(str(tmp_path / "p.parquet")), work, Split(300.0, 50.0)).trace.jobs.series
+    assert found is not None
+    assert found.of(0).tolist() == pytest.approx([150.0, 150.0])
+    assert found.of(1).tolist() == pytest.approx([150.0])  # half of 1,200 W, as the four other nodes have
+
+
 def test_jobs_and_nodes_that_nobody_knows_are_counted(tmp_path: Path) -> None:
     """Placements of other jobs are said; samples of nodes beyond the machine are strangers by name."""
     work, series = world()

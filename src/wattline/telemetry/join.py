@@ -43,7 +43,7 @@ class Ended:
 @dataclass(frozen=True)
 class Rows:
     """Which job held how many nodes of which sensor, from ``first`` on, from when to when; ``offset_s`` it had run
-    before.
+    before (NaN: its work was lost).
     """
 
     code: Ints
@@ -114,7 +114,7 @@ class Join:
         self._count_dark(found, np.unique(sample[piece[dark]]))
         held = np.bincount(piece, weights=rows.nodes[row], minlength=code.size)
         self._count_shared(piece, rows.job[row], code.size, end_s - begin_s)
-        keep = ~dark
+        keep = ~dark & ~np.isnan(rows.offset_s[row])
         if self.split.own:
             keep &= found.begin_s[sample[piece]] >= rows.begin_s[row]
         row, piece = row[keep], piece[keep]

@@ -31,7 +31,8 @@ _STARTS, _ENDS = ("start_s", "start", "begin"), ("end_s", "end")
 class Placed:
     """Ranges of nodes by the time they were taken.
 
-    ``job`` is a row of the job table, ``offset_s`` what it had run before.
+    ``job`` is a row of the job table, ``offset_s`` what it had run before (NaN: a stay whose work was lost, which takes
+    its part of a sensor and is nobody's power).
 
     By job: ``run_s`` it held nodes in all (0: nothing known), until ``job_end_s``.
     """
@@ -47,8 +48,9 @@ class Placed:
 
     def as_spans(self, nodes: Ints) -> Placed:
         """Return one range a stay, of all nodes of the job, for samples that are of jobs."""
-        _, at = np.unique(np.stack([self.job.astype(np.float64), self.begin_s]), axis=1, return_index=True)
-        at = np.sort(at)
+        kept = np.flatnonzero(~np.isnan(self.offset_s))
+        stays = np.stack([self.job[kept].astype(np.float64), self.begin_s[kept]])
+        at = np.sort(kept[np.unique(stays, axis=1, return_index=True)[1]])
         return Placed(
             self.job[at],
             np.zeros(at.size, dtype=np.int64),
@@ -64,7 +66,8 @@ class Placed:
 def place(frame: pl.DataFrame, jobs: JobTable, last_only: Ints | None = None) -> tuple[Placed, list[Note]]:
     """Sort ranges (job, first, count, begin_s, end_s) by time and lay the stays of every job end to end.
 
-    ``last_only``: jobs that lost what they had done whenever they lost their nodes; their last stay counts.
+    ``last_only``: jobs that lost what they had done whenever they lost their nodes; only their last stay is counted as
+    their run.
     """
     import polars as pl
 
@@ -82,7 +85,8 @@ def place(frame: pl.DataFrame, jobs: JobTable, last_only: Ints | None = None) ->
         stays = stays.filter(~again | (pl.col("begin_s") == pl.col("begin_s").max().over("job")))
     length = pl.col("end_s") - pl.col("begin_s")
     stays = stays.with_columns((length.cum_sum().over("job") - length).alias("offset_s"))
-    frame = frame.join(stays, on=["job", "begin_s", "end_s"], how="inner").sort("begin_s", "job", "first")
+    frame = frame.join(stays, on=["job", "begin_s", "end_s"], how="left").sort("begin_s", "job", "first")
+    frame = frame.with_columns(pl.col("offset_s").fill_null(float("nan")))
     run_s, job_end_s = np.zeros(len(jobs)), np.full(len(jobs), -np.inf)
     sums = stays.group_by("job").agg(length.sum().alias("run"), pl.col("end_s").max())
     run_s[sums["job"].to_numpy()] = sums["run"].to_numpy()
