@@ -82,6 +82,10 @@ def test_a_series_of_carbon_that_ends_takes_nothing_from_the_cost(tmp_path: Path
     assert dict(facts)["carbon"].endswith(" kg CO₂, 400 g/kWh")
     assert ("", "2 h beyond the series of carbon are not in the carbon") in facts
     assert "series of prices" not in str(facts)
+    none = replace(counted, total=replace(counted.total, carbon_kg=math.nan))
+    said = "No row of the billed time lies wholly in the series of carbon, so none is counted."
+    assert said in accounts_table(replace(none, has_carbon=True))
+    assert said not in accounts_table(none)
 
 
 def test_a_page_of_hours(tmp_path: Path, out: Path) -> None:

@@ -31,6 +31,8 @@ class Accounts:
     total: Totals
     days: tuple[DayRow, ...]
     hours: tuple[Hour, ...]
+    has_carbon: bool
+    """Whether carbon was asked for: where its series covers no row as a whole there is none all the same."""
 
     @property
     def scored(self) -> bool:
@@ -51,7 +53,12 @@ def count_accounts(run: Run) -> Accounts | None:
     rows = rows_of(run)
     billed = [row for row in rows if row.billed]
     return Accounts(
-        str(about.get("rules") or ""), about.get("start"), total(billed), tuple(days(billed, run.start_s)), tuple(rows)
+        str(about.get("rules") or ""),
+        about.get("start"),
+        total(billed),
+        tuple(days(billed, run.start_s)),
+        tuple(rows),
+        "carbon" in (about.get("series") or {}),
     )
 
 
