@@ -101,6 +101,28 @@ def test_switches_are_yes_or_no(tmp_path: Path, value: Any) -> None:
             call(**{name: value})
 
 
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"prices": {"energy": 0.1, "carbon": None}}, "'carbon': expected a value, got None"),
+        ({"budget": [{"name": "all", "limit": 1000, "parent": None}]}, "'parent': expected a value, got None"),
+        ({"prices": {"energy": {"value": 0.1, "unit": None}}}, "'unit': expected a value, got None"),
+    ],
+)
+def test_none_inside_a_table_is_no_value(settings: dict[str, Any], said: str) -> None:
+    """It would count as not given, as if a default had been asked for."""
+    with pytest.raises(wl.ScenarioError, match=said):
+        wl.simulate(wl.from_frame(COLUMNS), MACHINE, settings=settings)
+    with pytest.raises(wl.ScenarioError, match="class: 'min_cap': expected a value, got None"):
+        wl.simulate(wl.from_frame(COLUMNS), wl.Machine(classes=[{"name": "a", "count": 4, "min_cap": None}]))
+
+
+def test_a_parameter_has_a_name() -> None:
+    """A number is none."""
+    with pytest.raises(wl.PolicyError, match="the name of a parameter must be a text, got 1"):
+        wl.policy("order", params={1: 2})  # type: ignore[dict-item]
+
+
 def test_compare_names_what_is_no_run() -> None:
     """An array without dimensions calls itself iterable."""
     with pytest.raises(wl.InputError, match=r"compare: takes runs, .* got ndarray"):
@@ -227,9 +249,9 @@ def test_an_empty_value_of_a_machine_is_not_the_default(key: str, given: object)
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"topology": None}, "network=None: expected text"),
-        ({"nosuch": None}, "nosuch=None: unknown key 'nosuch' in"),
-        ({"topology": "fat-tree:2x2", "window": None}, "window=None: expected "),
+        ({"topology": None}, "network: 'topology': expected a value, got None"),
+        ({"nosuch": None}, "network: 'nosuch': expected a value, got None"),
+        ({"topology": "fat-tree:2x2", "local": None}, "network: 'local': expected a value, got None"),
     ],
 )
 def test_no_value_in_the_table_of_a_network_is_not_the_default(given: dict[str, object], said: str) -> None:

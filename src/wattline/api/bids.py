@@ -225,6 +225,8 @@ def bid(
         raise InputError(f"bid: hours is a whole number from 2 to {MOST_HOURS:,}, got {shorten(hours)}")
     if not isinstance(confidence, float) or not LEAST_SURE <= confidence <= MOST_SURE:
         raise InputError(f"bid: confidence is a number from {LEAST_SURE:g} to {MOST_SURE:g}, got {shorten(confidence)}")
+    if method is not None and not isinstance(method, str):
+        raise InputError(f"bid: method is a name like 'search', got {shorten(method)}")
     check_switches("bid", quick=quick, across=across, progress=progress, resume=resume)
     if resume and folder is None:
         raise InputError("bid: resume needs the folder of the search that was cut off")

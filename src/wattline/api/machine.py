@@ -87,7 +87,11 @@ class Machine:
             "outage": self.outages,
             "failures": self.failures,
         }
+        from wattline.scenario.read.files import refuse_none
+
         plain = {key: as_plain(value) for key, value in given.items() if value is not None}
+        for key, value in plain.items():
+            refuse_none(key, value)
         return {key: value for key, value in plain.items() if value != [] or key not in _LISTS}
 
     def wires(self) -> dict[str, Any]:
@@ -98,5 +102,8 @@ class Machine:
             return {"topology": as_plain(self.network)}
         if not self.network:
             raise InputError("network: expected a topology or the keys of [network], got {}")
+        from wattline.scenario.read.files import refuse_none
+
         keys: dict[str, Any] = as_plain(dict(self.network))
+        refuse_none("network", keys)
         return keys

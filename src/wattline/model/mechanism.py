@@ -248,6 +248,10 @@ def policy(
         raise PolicyError(f"wake is a text that lists events, such as 'end arrival', got {shorten(wake)}")
     if params is not None and not isinstance(params, Mapping):
         raise PolicyError(f"params is a mapping of names to defaults, got {shorten(params)}")
+    for key in params or ():
+        problem = unfit_name(key) if isinstance(key, str) else "must be a text"
+        if problem:
+            raise PolicyError(f"the name of a parameter {problem}, got {shorten(key)}")
     bits = 0
     for word in wake.replace(",", " ").split():
         if word not in EVENT_BITS:

@@ -78,8 +78,7 @@ def set_key(data: dict[str, Any], dotted: str, value: Any, shown: str) -> KeyPat
 
     ``shown`` is what was typed, for messages.
     """
-    if value is None:  # it would count as not given
-        raise ScenarioError(f"{shown}: expected a value, got None")
+    refuse_none(shown, value)
     *parents, last = [part.strip().strip('"') for part in dotted.strip().split(".")]
     path: KeyPath = ()
     table: Any = data
@@ -89,6 +88,18 @@ def set_key(data: dict[str, Any], dotted: str, value: Any, shown: str) -> KeyPat
     key = _step(table, last, shown, path)
     table[key] = value
     return (*path, key)
+
+
+def refuse_none(shown: str, value: Any) -> None:
+    """Refuse None, and tables with None in them: it would count as not given."""
+    if value is None:
+        raise ScenarioError(f"{shown}: expected a value, got None")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            refuse_none(f"{shown}: {shorten(key)}" if item is None else shown, item)
+    elif isinstance(value, list):
+        for item in value:
+            refuse_none(shown, item)
 
 
 def _step(table: Any, part: str, shown: str, path: KeyPath) -> str | int:
