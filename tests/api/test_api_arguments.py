@@ -123,8 +123,16 @@ def test_a_parameter_has_a_name() -> None:
         wl.policy("order", params={1: 2})  # type: ignore[dict-item]
 
 
-def test_compare_names_what_is_no_run() -> None:
-    """An array without dimensions calls itself iterable."""
+def test_arrays_are_refused_by_name(tmp_path: Path) -> None:
+    """One without dimensions calls itself iterable; one with several is neither true nor false."""
+    (tmp_path / "s.toml").write_text('[trace]\ngenerator = "lublin"\njobs = 5\n[cluster]\nnodes = 4\n')
+    study = wl.load(tmp_path / "s.toml")
+    with pytest.raises(wl.InputError, match="vary: zipped: expected lists of keys"):
+        study.vary({"cluster.nodes": [4, 5]}, zipped=np.array(3))  # type: ignore[arg-type]
+    with pytest.raises(wl.InputError, match="bid: method is a name like 'search', got array"):
+        wl.bid(study, method=np.array([1, 2]))  # type: ignore[arg-type]
+    with pytest.raises(wl.PolicyError, match="unknown policy slot array"):
+        wl.policy(np.array([1, 2]))  # type: ignore[arg-type]
     with pytest.raises(wl.InputError, match=r"compare: takes runs, .* got ndarray"):
         wl.compare(np.array(3.0))  # type: ignore[arg-type]
 

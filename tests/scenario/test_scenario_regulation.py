@@ -15,6 +15,7 @@ from wattline.report.count.metrics import summarize
 from wattline.scenario import Study, read_scenario, variants, wire
 from wattline.scenario.parts import build_kinds
 from wattline.scenario.sections.cluster.cluster import ClusterSpec
+from wattline.scenario.sections.regulation.regulation import RegulationSpec
 from wattline.scenario.sections.run import RunSpec
 from wattline.scenario.setting import build_setting
 from wattline.scenario.spec import Spec
@@ -353,6 +354,10 @@ def test_signals_are_read_or_fitted(tmp_path: Path) -> None:
             'budget=[{name="all", limit="9 kW", system=true}]',
             "a bid is made without a power limit, and so without budgets",
         ),
+        (
+            'regulation={bids="b.csv"}',
+            "wattline bid chooses one bid for all hours, or tests one: give mean and reserve",
+        ),
         ('configurations=[{file="x.csv"}]', "a bid is made for jobs of one shape each"),
         ('resource=[{name="gpu", total=4, amount=1}]', "a bid is made for jobs that share nothing but nodes and watts"),
         (
@@ -382,6 +387,13 @@ def test_a_bid_takes_or_refuses_every_section_of_a_scenario() -> None:
         "output": "it says what is written",
     }
     assert taken | refused | set(no_matter) == set(Spec.model_fields)
+    of_markets = (
+        {"signal", "file", "column", "step", "std", "time_constant", "neutral", "seed", "mean", "reserve", "made_for"}
+        | {"reach", "prices", "control", "stop_cost"},
+        {"bids"},  # refused
+        {"every", "lead", "from_", "until", "warmup", "hours", "baseline"},  # which hours of a run are sold
+    )
+    assert set.union(*of_markets) == set(RegulationSpec.model_fields)
     of_runs = {"ties", "kill", "passes"}, {"requeue", "keep_progress", "tick", "until", "backlog"}
     assert set.union(*of_runs) == set(RunSpec.model_fields)
     of_machines = (

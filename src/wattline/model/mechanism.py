@@ -242,7 +242,7 @@ def policy(
     caps, solo_caps
         Whether a cap policy caps rate classes, and single jobs.
     """
-    if slot not in SLOT_NAMES:
+    if not isinstance(slot, str) or slot not in SLOT_NAMES:
         raise PolicyError(f"unknown policy slot {shorten(slot)}{did_you_mean(slot, SLOT_NAMES)}")
     if not isinstance(wake, str):
         raise PolicyError(f"wake is a text that lists events, such as 'end arrival', got {shorten(wake)}")

@@ -192,6 +192,11 @@ def _check_machine(document: Document) -> None:
         (("run", "kill"), spec.run.kill, "a bid is made for jobs that are not ended when they are late"),
         (("run", "ties"), spec.run.ties != "instant", "a bid is made with one pass an instant"),
         (("run", "passes"), spec.run.passes != "events", "a bid is made with passes whenever something happens"),
+        (
+            ("regulation", "bids"),
+            spec.regulation is not None and spec.regulation.bids is not None,
+            "wattline bid chooses one bid for all hours, or tests one: give mean and reserve, or none of both",
+        ),
         (("policy", "bid"), bids not in ("given", POLICY), other_bids),
     ]
     for path, wrong, problem in refused:

@@ -363,7 +363,8 @@ def _check(given: Any) -> Varied | None:
 def groups_of(zipped: object, words: str = "") -> list[list[str]]:
     """Return groups of keys that go together; ``words`` begins the complaint about anything else."""
     told = f'{words}zipped: expected lists of keys, like [["limit.power", "cluster.nodes"]]'
-    if isinstance(zipped, (str, bytes, Mapping)) or not isinstance(zipped, Iterable):
+    single = getattr(zipped, "shape", None) == ()  # an array without dimensions calls itself iterable
+    if isinstance(zipped, (str, bytes, Mapping)) or not isinstance(zipped, Iterable) or single:
         raise InputError(f"{told}, got {shorten(zipped)}")
     groups = list(zipped)
     for group in groups:
