@@ -440,3 +440,12 @@ def test_standby_jobs_that_wait_when_the_bid_is_over_stay_unfinished(select: str
     assert result.state.now[0] < 7400.0
     tables, _ = made.tables(result)
     assert tables["hours"]["end_s"][tables["hours"]["billed"] == 1].tolist() == [3600.0]
+
+
+def test_a_baseline_decides_at_the_ticks_of_the_run_that_it_is_beside(tmp_path: Path) -> None:
+    """The control period is the run's tick; the run in no market has no other."""
+    made = study(FEW, tmp_path, 'trace.duration="2 h"', 'regulation.baseline="easy"', 'run.passes="ticks"')
+    assert made.baseline is not None
+    assert made.baseline.options.tick_s == made.options.tick_s == 1.0
+    started_s = made.baseline.simulate().state.started_s
+    assert np.all(started_s % 1.0 == 0.0)

@@ -248,7 +248,9 @@ def build_baseline(document: Document, study: Study, start_s: float) -> Study | 
         params={slot: given for slot, given in study.policies.params.items() if slot not in ("select", "cap", "bid")},
     )
     rows = np.flatnonzero(wanted)
-    options = replace(study.options, signal=None, bids=(), bidding=None, tick_s=document.spec.run.tick, start_s=start_s)
+    run = document.spec.run
+    tick_s = run.tick if run.passes == "events" else study.options.tick_s  # passes at the ticks of both runs
+    options = replace(study.options, signal=None, bids=(), bidding=None, tick_s=tick_s, start_s=start_s)
     options = replace(options, resources=[supply.take(rows) for supply in options.resources])
     return replace(
         study,
