@@ -32,6 +32,27 @@ MISTAKES = {
         GOOD.replace('mean = "1 h"', 'mean = "1 h"\nshares = 2'),
         "s.toml:10: unknown key 'shares' in [trace.type]; did you mean 'share'?",
     ),
+    "a class that the machine does not have": (
+        GOOD.replace('mean = "1 h"', 'mean = "1 h"\nclass = "fat"'),
+        "s.toml:10: [trace.type] class: there is no node class 'fat'; the machine has none",
+    ),
+    "a class that is written otherwise": (
+        GOOD.replace('mean = "1 h"', 'mean = "1 h"\nclass = "Fat"').replace("[cluster]\nnodes = 8\n", "")
+        + '[[cluster.class]]\nname = "fat"\ncount = 4\n[[cluster.class]]\nname = "thin"\ncount = 4\n',
+        "s.toml:10: [trace.type] class: there is no node class 'Fat'; did you mean 'fat'?",
+    ),
+    "a variation of no lognormal": (
+        GOOD.replace('mean = "1 h"', 'mean = "1 h"\ncv = 2.0'),
+        's.toml:10: [trace.type] cv: goes with law = "lognormal", not "',
+    ),
+    "a factor of exact requests": (
+        GOOD.replace("jobs = 20", 'jobs = 20\nrequests = {model = "exact", max_factor = 2}'),
+        's.toml:5: [trace.requests] max_factor: goes with model = "factor" or "rounded", not "exact"',
+    ),
+    "levels that nobody learns": (
+        GOOD + '[profiles]\nlevels = [["user"]]\n',
+        "s.toml:13: [profiles] levels: goes with a [policy] profile that learns",
+    ),
     "unknown inline key": (
         GOOD + 'sleep = {power = "1 W", afer = 3}\n',
         "s.toml:12: unknown key 'afer' in [cluster.sleep]; did you mean 'after'?",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from wattline.units import show_power
 
 if TYPE_CHECKING:
@@ -33,11 +35,27 @@ def remarks(study: Study) -> list[str]:
         lines.append(f"bids: [regulation] has none ({what}), so nothing follows its signal; wattline bid finds one")
     if study.market is not None and study.market.words:
         lines.append(study.market.words)
+    if nowhere := _nowhere(study):
+        lines.append(nowhere)
     if size := machine_words(study):
         lines.append(f"machine: {size}")
     if study.watts.words and study.watts.basis != "assumed":
         lines.append(study.watts.words)
     return lines
+
+
+def _nowhere(study: Study) -> str:
+    """Return how many jobs name a partition that is no node class, where the machine has several."""
+    jobs, classes = study.trace.jobs, [one.name for one in study.cluster.classes]
+    unknown = np.array([name not in classes for name in jobs.partitions] or [False], dtype=bool)
+    count = int(np.count_nonzero(unknown[jobs.partition] & (jobs.partition >= 0)))
+    if len(classes) < 2 or not count:
+        return ""
+    example = jobs.partitions[int(np.argmax(unknown))]
+    return (
+        f"partitions: {count:,} of {len(jobs):,} jobs name one that is no node class ({example!r}, for one; classes: "
+        f"{', '.join(classes)}) and run on the first class wide enough"
+    )
 
 
 def warnings(study: Study) -> list[str]:

@@ -122,7 +122,7 @@ MaxPowerFlag = Annotated[
 ]
 JobsFlag = Annotated[int | None, typer.Option(help="Use only this many jobs from the start.")]
 SeedFlag = Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")]
-KillFlag = Annotated[bool, typer.Option("--kill", help="End jobs at their requested time.")]
+KillFlag = Annotated[bool, typer.Option("--kill", help="End jobs at their requested time (or when their table says).")]
 
 
 def replay(

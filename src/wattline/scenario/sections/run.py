@@ -29,7 +29,10 @@ class RunSpec(Section):
     ties: Literal["instant", "event"] = Field(
         "instant", description="one scheduling pass per instant, or after every single event"
     )
-    kill: bool = Field(False, description="end jobs at their requested time")  # noqa: FBT003
+    kill: bool = Field(
+        False,  # noqa: FBT003
+        description="end jobs at their requested time (in a configuration: not before the time that its table tells)",
+    )
     requeue: bool = Field(True, description="queue jobs again that lost a node (otherwise they fail)")  # noqa: FBT003
     keep_progress: bool = Field(False, description="queued again, a job keeps the work it has done")  # noqa: FBT003
     tick: Period = Field(

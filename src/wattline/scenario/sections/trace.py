@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from wattline.errors import InputError
+from wattline.errors import InputError, did_you_mean
 from wattline.files import exists, refuse_name
 from wattline.formats.jobs import FORMATS, TABLE, read_trace
 from wattline.model.jobs import JobTable
@@ -171,8 +171,8 @@ class TraceSpec(Section):
     phase: list[PhaseSpec] = Field(default_factory=list, description="phases of arrivals (bursty)")
 
 
-def check_trace(spec: TraceSpec) -> Iterator[Problem]:
-    """Yield keys that do not go with the source of the jobs, or that it lacks."""
+def check_trace(spec: TraceSpec, classes: Sequence[str]) -> Iterator[Problem]:
+    """Yield keys that do not go with the source of the jobs, or that it lacks; ``classes`` are those of the nodes."""
     here: KeyPath = ("trace",)
     if (spec.file is None) == (spec.generator is None):
         yield here, "needs exactly one of 'file' and 'generator'"
@@ -187,8 +187,22 @@ def check_trace(spec: TraceSpec) -> Iterator[Problem]:
         yield from _check_columns((*here, "columns"), spec)
     if kind in ("poisson", "bursty") and not spec.type:
         yield here, f'generator = "{kind}" needs at least one [[trace.type]]'
+    yield from _check_types((*here, "type"), spec.type, classes)
+    asked = spec.requests
+    if asked is not None and "max_factor" in asked.model_fields_set and asked.model not in ("factor", "rounded"):
+        yield (*here, "requests", "max_factor"), f'goes with model = "factor" or "rounded", not "{asked.model}"'
     if kind == "bursty" and len(spec.phase) < 2:
         yield here, 'generator = "bursty" needs at least two [[trace.phase]]'
+
+
+def _check_types(here: KeyPath, types: Sequence[JobTypeSpec], classes: Sequence[str]) -> Iterator[Problem]:
+    """Yield classes that the machine does not have, and keys without effect."""
+    for i, one in enumerate(types):
+        if one.class_ is not None and one.class_ not in classes:
+            hint = did_you_mean(one.class_, classes) if classes else "; the machine has none"
+            yield (*here, i, "class"), f"there is no node class {one.class_!r}{hint}"
+        if "cv" in one.model_fields_set and one.law != "lognormal":
+            yield (*here, i, "cv"), f'goes with law = "lognormal", not "{one.law}"'
 
 
 def _check_columns(here: KeyPath, spec: TraceSpec) -> Iterator[Problem]:
