@@ -101,6 +101,7 @@ def test_a_machine_may_be_smaller_than_its_network(tmp_path: Path) -> None:
         ("network.window=0", "at least 0.001 s"),
         ("cluster.nodes=273", "room for 272 nodes, the cluster has 273"),
         ("network.job.0.traffic=-1", "must not be negative"),
+        ("network.job.0.kind=halos", "no job is of kind 'halos'; did you mean 'halo'"),
     ],
 )
 def test_bad_networks_are_refused_where_they_stand(tmp_path: Path, override: str, said: str) -> None:

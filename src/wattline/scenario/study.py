@@ -334,7 +334,7 @@ def _options(
     options = replace(options, failures_until_s=start_s + failing_s(document, trace.jobs))
     options = add_profiles(options, spec.profiles)
     options = add_moldable(options, moldable, build_variability(spec.cluster.variability, context, cluster.nodes))
-    return add_network(options, spec.network, context)
+    return add_network(options, spec.network, context, trace.jobs.kinds)
 
 
 def _least_length_s(document: Document, trace: Trace, start_s: float, arriving_s: float, until_s: float) -> float:
