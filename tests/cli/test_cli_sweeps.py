@@ -49,6 +49,30 @@ def test_a_sweep_leaves_a_table_and_a_page(wattline: Call, folder: Path) -> None
     assert first["metrics"]["wait_s.mean"]["mean"] == pytest.approx(waits.mean())
 
 
+def test_compare_takes_the_seeds_of_the_scenario(wattline: Call, folder: Path) -> None:
+    """As many runs of each setting as its [sweep] asks for; --seeds overrides it; scenarios that differ need it."""
+    (folder / "s.toml").write_text(SCENARIO + '[sweep]\n"cluster.nodes" = [16, 18]\nseeds = 3\n')
+    (folder / "t.toml").write_text(re.sub("name = .*", 'name = "other"', SCENARIO, count=1))
+    for flags, runs in (((), 6), (("--seeds", "2"), 4)):
+        found = wattline("compare", "s.toml", *flags, "--out", f"o{runs}")
+        assert found.code == 0, found.err
+        assert len(list((folder / f"o{runs}" / "runs").glob("*/seed-*"))) == runs
+    refused = wattline("compare", "s.toml", "t.toml", "--out", "o")
+    assert (refused.code, refused.err.splitlines()) == (
+        2,
+        ["wattline: the scenarios ask for 1 and 3 seeds; give one number for all with --seeds"],
+    )
+
+
+@pytest.mark.parametrize("command", ["sweep", "compare"])
+def test_a_varied_key_is_not_set_beside(wattline: Call, folder: Path, command: str) -> None:
+    """The value would never be used."""
+    (folder / "s.toml").write_text(SCENARIO)
+    refused = wattline(command, "s.toml", "--vary", "cluster.nodes=16,18", "--set", "cluster.nodes=20", "--out", "o")
+    assert refused.code == 2
+    assert "--set cluster.nodes=20: this key is varied, so its value would never be used; leave one out" in refused.err
+
+
 @pytest.mark.parametrize("words", ['limit.power=["30 kW", "off"]', "trace.load=[0.6, 0.8]"])
 def test_a_list_that_is_set_is_told_how_it_is_varied(wattline: Call, folder: Path, words: str) -> None:
     """--set takes a value; where that is a list and the key takes none, the line says how to try several."""

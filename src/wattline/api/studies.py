@@ -190,9 +190,11 @@ def only(document: Document, how: str) -> Any:
     from wattline.scenario import variants, varied_slots
 
     if document.spec.sweep is not None:
+        many = document.spec.sweep
+        listed = f"{many.count:,} settings" if many.count > 1 else f"{many.seeds:,} seeds"
         raise document.source.error(
             ("sweep",),
-            f"{document.spec.sweep.count:,} settings are listed; wattline sweep or study.vary() runs them all",
+            f"{listed} are listed; wattline sweep or study.vary() runs them all",
         )
     choices = variants(document)
     if len(choices) > 1:

@@ -46,7 +46,10 @@ def compare(
     sets: Sets = None,
     vary: Vary = None,
     zipped: Zipped = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs a label, with the scenario's seed and the next ones.")] = 1,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Runs a label, with the scenario's seed and the next ones (default: as it says)."),
+    ] = None,
     threads: Annotated[int, typer.Option(min=1, max=1024, help="Runs at the same time.")] = os.cpu_count() or 1,
     on: On = None,
     out: Out = None,
@@ -110,7 +113,7 @@ def compare(
 
 
 def compare_journals(
-    paths: Sequence[Path], flags: Sequence[str], seeds: int, out: Path | None, terminal: Terminal, *, force: bool
+    paths: Sequence[Path], flags: Sequence[str], seeds: int | None, out: Path | None, terminal: Terminal, *, force: bool
 ) -> None:
     """Compare runs that lie in folders, each labelled by what sets it apart."""
     from wattline.api.compared import compare as compare_runs
@@ -121,7 +124,7 @@ def compare_journals(
     stranger = next((path for path in paths if not is_journal(path)), None)
     if stranger is not None:
         raise ScenarioError(f"{stranger}: is no folder of a journal, the others are; run it first, then compare")
-    if flags or seeds > 1:
+    if flags or seeds is not None:
         raise ScenarioError(
             "--set, --vary, --zipped, --seeds and --on are for scenarios; journals are compared as they are"
         )
@@ -165,7 +168,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
 def plan(
     scenarios: Sequence[Path],
     sets: Sequence[str],
-    seeds: int,
+    asked_seeds: int | None,
     out: Path | None,
     vary: Sequence[str] = (),
     zipped: Sequence[str] = (),
@@ -178,6 +181,7 @@ def plan(
         refuse_log(path)
     documents = [read_scenario(path, sets) for path in scenarios]
     swept = [spread(Study(document), vary, zipped) for document in documents]
+    seeds = asked_seeds or _own_seeds(documents)
     if all(len(settings) == 1 for settings in swept):
         tasks = plan_runs(documents, seeds, asked="--seeds ")
     else:
@@ -199,6 +203,15 @@ def plan(
     folder = out or _default_folder(documents)
     _check_folder(folder)
     return documents, tasks, folder
+
+
+def _own_seeds(documents: Sequence[Document]) -> int:
+    """Return how many runs of each label scenarios ask for in their [sweep]."""
+    asked = {1 if document.spec.sweep is None else document.spec.sweep.seeds for document in documents}
+    if len(asked) > 1:
+        told = " and ".join(map(str, sorted(asked)))
+        raise ScenarioError(f"the scenarios ask for {told} seeds; give one number for all with --seeds")
+    return asked.pop()
 
 
 def spread(study: Study, vary: Sequence[str], zipped: Sequence[str]) -> list[tuple[str, Study]]:

@@ -144,7 +144,11 @@ def asked_for(study: Study, vary: Sequence[str], zipped: Sequence[str], seeds: i
             raise ScenarioError(f"--vary {text}: {key} is varied already; give all its values at once")
         keys[key] = values
     groups = [[key.strip() for key in text.split(",")] for text in zipped]
-    return study.vary(keys, zipped=groups, seeds=seeds)
+    asked = study.vary(keys, zipped=groups, seeds=seeds)
+    for path, typed in study.document.source.overrides.items():
+        if ".".join(map(str, path)) in asked.keys:
+            raise ScenarioError(f"{typed}: this key is varied, so its value would never be used; leave one out")
+    return asked
 
 
 def show(asked: Sweep, frame: pl.DataFrame, folder: Path, terminal: Terminal) -> None:
