@@ -431,3 +431,13 @@ def test_no_node_more_is_as_many_as_now() -> None:
     jobs = wl.from_frame({"submit_s": [0, 5], "work_s": [60, 30], "nodes": [2, 1]})
     found = wl.whatif(jobs, wl.Machine(nodes=4), nodes="+0%", causes=False)
     assert found.sentence.startswith("With as many nodes as now (4) ")
+
+
+def test_a_machine_that_cannot_be_asked_about_is_refused_for_what_it_is() -> None:
+    """Not for a size that its classes do say."""
+    trace = wl.from_frame(stream(20))
+    classes = wl.Machine(classes=[{"name": "x", "count": 10, "idle": 100, "max": 300}])
+    with pytest.raises(wl.InputError, match="whatif: asks about nodes that are alike"):
+        wl.whatif(trace, classes, growth=1.2)
+    with pytest.raises(wl.InputError, match=r"give its nodes beside its network \(--machine"):
+        wl.whatif(trace, wl.Machine(network="dragonfly:2x2x3"), growth=1.2)

@@ -5,6 +5,7 @@ keeps.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,15 @@ def test_pooling_loses_nobody(jobs: list[tuple[str, int]], least: int) -> None:
         assert len(sizes) == 1 or row.kind.name == "*" or "-" in row.kind.name
     load = sum(k.arrival_per_s * k.nodes * k.work_s for k in found.kinds)
     assert load == pytest.approx(float(np.sum(table.nodes * table.work_s)) / table.span_s)
+
+
+def test_a_link_to_a_job_that_is_dropped_is_cut_aloud() -> None:
+    """The job behind it may enter the queue earlier than before."""
+    trace = log([("a", None, 1, 0.0, math.nan), *same("a", None, 1, 5)])
+    linked = replace(trace, jobs=trace.jobs.with_columns(after=[-1, 0, 0, 1, -1, -1]))
+    found = find_kinds(linked)
+    assert found.trace.jobs.after.tolist() == [-1, -1, 0, -1, -1]
+    assert said(found, "repaired")["it follows a job that was dropped: link cut"] == 2
 
 
 def test_jobs_of_no_length_are_dropped() -> None:

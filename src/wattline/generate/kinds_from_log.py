@@ -119,6 +119,8 @@ def _with_length(jobs: JobTable, notes: list[Note], source: str) -> JobTable:
     _note(notes, "dropped", "run time 0: QoS degradation has no meaning", none, jobs)
     if none.all():
         raise InputError(f"{source}: no kinds can be found: none of its {len(jobs)} jobs ran for any time")
+    cut = ~none & (jobs.after >= 0) & none[jobs.after]
+    _note(notes, "repaired", "it follows a job that was dropped: link cut", cut, jobs)
     return jobs.take(~none) if none.any() else jobs
 
 

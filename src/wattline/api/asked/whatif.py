@@ -285,8 +285,11 @@ def _sized(
     )
     table = jobs._table()
     count = table.suggested_nodes if given.nodes is None else given.nodes
+    if given.classes:
+        raise InputError("whatif: asks about nodes that are alike; give nodes, idle and max in the place of classes")
     if count is None:
-        hint = "give its nodes (--machine, or Machine(nodes=…))"
+        beside = "" if given.network is None else " beside its network"
+        hint = f"give its nodes{beside} (--machine, or Machine(nodes=…))"
         raise InputError(f"{jobs.name}: the log does not say how large its machine is; {hint}")
     shared = table.machine is not None and table.machine.unit == "processor" and given.nodes is None
     divide = table.machine.per_node if shared and table.machine is not None else 1
