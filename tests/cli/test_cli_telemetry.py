@@ -41,6 +41,19 @@ def test_energy_of_the_journal_is_the_integral_of_the_telemetry(by: list[str], w
     assert told["energy_j"] == pytest.approx(float(truth["energy_j"].sum()), rel=1e-9)
 
 
+def test_flags_for_other_samples_are_refused(wattline: Call, run: Path) -> None:
+    """Racks and nodes of jobs mean nothing where samples are of nodes."""
+    racks = ("--nodes-per-rack", "2")
+    made = wattline("telemetry", "sample", "out/run", *racks, "--out", "p.csv")
+    assert (made.code, made.err) == (2, "wattline: --nodes-per-rack is for samples of racks; these are of nodes\n")
+    assert wattline("telemetry", "sample", "out/run", "--out", "p.csv", "--quiet").code == 0
+    for flags, wanted in ((racks, "racks"), (("--per-node",), "jobs")):
+        joined = wattline("telemetry", "join", "p.csv", "--jobs", "out/run", *flags, "--out", "j.parquet", "--quiet")
+        assert joined.code == 2
+        assert f"{flags[0]} is for samples of {wanted}; these are of nodes" in joined.err
+    assert not Path("j.parquet").exists()
+
+
 def test_power_over_time_of_a_trace_comes_back(wattline: Call, run: Path, folder: Path) -> None:
     """A table with power series makes samples that follow them, and the join finds them again."""
     flags = ["--every", "60 s", "--by", "job"]

@@ -49,6 +49,10 @@ def budget(
     document = variants(read_scenario(scenario, sets or ()))[0].document
     if not document.spec.budget:
         raise ScenarioError(f"{scenario}: has no [[budget]] tables")
+    swept = document.spec.sweep
+    varied = [] if swept is None else [key for key in swept.keys if key.startswith("budget.")]
+    if varied:
+        raise document.source.error(("sweep",), f"{varied[0]} takes several values in turn, and one tree is shown")
     trace, _ = TraceCache().get(document)
     tree = build_tree(document, trace.jobs, build_cluster(document, trace))
     found = grants(tree)

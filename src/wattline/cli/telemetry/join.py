@@ -39,6 +39,7 @@ from wattline.cli.telemetry.flags import (
     write_coverage,
 )
 from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.errors import InputError
 from wattline.units import duration_s, power_w
 
 JobsFlag = Annotated[
@@ -145,6 +146,7 @@ def join(
     columns = wanted_of(by, sensor, time, power, unit, time_unit)
     with terminal.progress("joining samples", "") as report:
         found = telemetry.join(opened, work, split, columns, rules, least=least, strict=strict, progress=report)
+    _refuse_unused(found.reading.layout.by, nodes_per_rack=nodes_per_rack is not None, per_node=per_node)
     terminal.notes((n.action, n.reason, n.count, n.example) for n in found.trace.notes)
     write_trace(found.trace, out)
     if coverage is not None:
@@ -162,6 +164,13 @@ def _refuse_targets(out: Path, coverage: Path | None, read: tuple[str | Path | N
     for path in read:
         if path is not None and coverage is not None:
             refuse_same(Path(path), coverage)
+
+
+def _refuse_unused(by: str, *, nodes_per_rack: bool, per_node: bool) -> None:
+    """Refuse flags that samples of this kind have no use for."""
+    for flag, given, wanted in (("--nodes-per-rack", nodes_per_rack, "rack"), ("--per-node", per_node, "job")):
+        if given and by != wanted:
+            raise InputError(f"{flag} is for samples of {wanted}s; these are of {by}s")
 
 
 def _step_and_idle(step: str, least: float, idle: str | None) -> tuple[float, float | None]:

@@ -37,6 +37,8 @@ def make_samples(
     if trace is None and opened.manifest["cluster"].get("power", {}).get("basis") == "unknown":
         hint = "run it again with watts (--idle-power and --max-power, or [cluster] idle and max)"
         raise TraceError.at(journal, "holds no power: its run was given no watts", hint=hint)
+    if per_rack is not None and plan.by != "rack":
+        raise InputError(f"--nodes-per-rack is for samples of racks; these are of {plan.by}s")
     work = load_work(journal, None, Machine(per_rack=per_rack))
     jobs = work.trace.jobs
     table = opened.read("jobs", "job_id", "energy_j")
