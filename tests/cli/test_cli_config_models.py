@@ -184,6 +184,7 @@ def test_machines_that_equal_caps_cannot_run_are_counted(wattline: Call, table: 
     [
         (("fit", "t.csv", "--share", "1.5"), "--share: must lie between 0 and 1, got 1.5"),
         (("fit", "t.csv", "--miss", "1.5"), "--miss 1.5: must be a probability between 0 and 1"),
+        (("fit", "t.csv", "--nodes", "8,16"), "--nodes 8,16: goes with --out or --next"),
         (("fit", "t.csv", "--nodes", "8-4"), "--nodes: expected numbers above 0 that grow, got '8-4'"),
         (("fit", "t.csv", "--cores", "many"), "--cores: expected numbers like 8,16 or 8-64/8, got 'many'"),
         (("fit", "t.csv", "--nodes", "1.5", "--next", "1"), "--nodes: expected whole numbers, got 1.5"),

@@ -105,6 +105,10 @@ def test_draw_shows_a_run_at_an_instant(wattline: Call, tmp_path: Path) -> None:
         (("draw", "dragonfly:4x4x17", "--job", "3", "--place", "nedd"), "goes by the traffic of routers"),
         (("draw", "dragonfly:4x4x17", "--at", "3 h"), "goes with a journal"),
         (("draw", "nowhere"), "unknown network 'nowhere'"),
+        (("show", "dragonfly:4x4x17", "--links", "global=1", "--links", "global=2"), "global is given already"),
+        (("draw", ".", "--place", "rdn"), "a journal has jobs of its own; --place goes with a network"),
+        (("draw", ".", "--seed", "0"), "a journal has jobs of its own; --seed goes with a network"),
+        (("draw", ".", "--links", "global=1"), "goes with --network; the journal tells its own links"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(wattline: Call, arguments: tuple[str, ...], said: str) -> None:

@@ -230,6 +230,7 @@ BAD = [
     (("plan", *FLAGS, *LU, "--cost-ratio", "0.5"), "must be 1 or more, the older node is the cheaper one, got 0.5"),
     (("plan", *FLAGS), "slope: is missing; give slope and intercept, or a table"),
     (("plan", *FLAGS, "--table", "gone.csv"), "no such file"),
+    (("plan", *FLAGS, "--table", "t.csv", "--most-nodes", "20"), 'most-nodes 20: goes with law = "line"'),
     (("plan", *FLAGS[:-2], *LU), "price: is missing; give the prices of both nodes, or cost_ratio"),
     (("plan", *FLAGS, *LU, "--power", "1e25"), "1e+25 W would keep more than 10,000,000 nodes of 180 W on"),
     (("plan", "plan.toml", "--set", "older.min=1e-300"), "7000 W would keep more than 10,000,000 nodes of 1e-300 W on"),

@@ -100,8 +100,10 @@ def draw(
         list[str] | None,
         typer.Option("--job", metavar="NODES", help="Place a job of so many nodes; 4x16: four of 16. May be repeated."),
     ] = None,
-    place: Annotated[str, typer.Option(help="Place policy for --job.")] = "level-spread",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of place policies that draw at random.")] = 1,
+    place: Annotated[str | None, typer.Option(help="Place policy for --job (default: level-spread).")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of place policies that draw at random (default: 1).")
+    ] = None,
     at: Annotated[
         str | None,
         typer.Option(metavar="TIME", help='Time in the journal since its run began, e.g. "2 h" (default: its middle).'),
@@ -125,14 +127,18 @@ def draw(
     """
     terminal = Terminal(as_json, quiet)
     if ":" not in what and Path(what).exists():
-        if job:
-            raise ScenarioError(f"--job {job[0]}: a journal has jobs of its own; --job goes with a network")
+        for flag, given in (("--job", job and job[0]), ("--place", place), ("--seed", seed)):
+            if given is not None:
+                raise ScenarioError(f"{flag} {given}: a journal has jobs of its own; {flag} goes with a network")
+        if links and network is None:
+            raise ScenarioError(f"--links {links[0]}: goes with --network; the journal tells its own links")
         _draw_journal(Path(what), at, network, links, out, terminal)
         return
     if at is not None or network is not None:
         flag = f"--at {at}" if at is not None else f"--network {network}"
         raise ScenarioError(f"{flag}: goes with a journal, and there is no folder {shorten(what)}")
     wired = _network(what, links)
+    place, seed = place or "level-spread", 1 if seed is None else seed
     placed = _place(wired, job or [], place, seed)
     about = [("network", what), ("placed by", place if placed else None), ("seed", seed if placed else None)]
     _write(wired, placed, wired.nodes, None, f"{what}, placed by {place}" if placed else what, about, out, terminal)
@@ -185,6 +191,8 @@ def _network(text: str, links: list[str] | None) -> Network:
         name, equals, value = pair.partition("=")
         if not equals:
             raise ScenarioError(f'--links {pair}: expected a kind of link and its bandwidth, like global="2 Gbit/s"')
+        if f"{name.strip()}_bps" in given:
+            raise ScenarioError(f"--links {pair}: {name.strip()} is given already; give it once")
         given[f"{name.strip()}_bps"] = bandwidth_bps(value)
     return parse_network(text, given)
 

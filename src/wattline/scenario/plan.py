@@ -198,6 +198,9 @@ def _application(
         return Application(spec.name, line, spec.weight)
     if spec.slope is not None or spec.intercept is not None:
         raise source.error((*where, "table"), "slope and intercept are given already; give one or the other")
+    for key in ("least_nodes", "most_nodes"):
+        if spec.law == "measured" and key in spec.model_fields_set:
+            raise source.error((*where, key), 'goes with law = "line"; measured times are taken as they are')
     table = _table(spec, where, source, base, notes)
     try:
         if spec.law == "measured":

@@ -112,6 +112,9 @@ def fit(
     if not 0.0 < miss < 1.0:
         raise InputError(f"--miss {miss:g}: must be a probability between 0 and 1")
     axes = {"nodes": _counts("--nodes", nodes), "cores": _counts("--cores", cores), "caps_w": _numbers("--caps", caps)}
+    for flag, given in (("--nodes", nodes), ("--cores", cores), ("--caps", caps)):
+        if given is not None and out is None and not next_count:
+            raise ScenarioError(f"{flag} {given}: goes with --out or --next, which look beyond the measured rows")
     turbo_w = asked("--turbo", power_w, turbo)
     read = read_configurations(table, reduce=reduce.value, turbo_w=turbo_w)
     if app_name is None and len(read.tables) > 1 and out is None and not next_count:
