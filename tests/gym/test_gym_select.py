@@ -88,6 +88,16 @@ def test_rewards_add_up_to_the_numbers_of_the_run() -> None:
         assert play(env, lambda seen, _told: first(seen, ALLOWED, 150))[0] == pytest.approx(expected, rel=1e-9)
 
 
+def test_a_part_without_a_length_is_played_as_a_whole() -> None:
+    """Who learns on the first half and is judged on the second plays other jobs."""
+    jobs = log()
+    for part, rows in (((0, 0.5), slice(0, 75)), ((0.5, 1), slice(75, 150)), ((0, 1), slice(0, 150))):
+        env = wg.SelectEnv(jobs, MACHINE, k=150, variety=1, part=part)
+        play(env, lambda seen, _told: first(seen, ALLOWED, 150))
+        played = env.playing.world(0).state.submit_s
+        np.testing.assert_array_equal(played, jobs.jobs["submit_s"].to_numpy()[rows])
+
+
 def test_the_bill_comes_with_the_last_step() -> None:
     """The reward ``bill`` is that of the run's accounts."""
     jobs = log(60)
@@ -186,6 +196,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "easy-vs-fcfs.toml"
         ({"reward": {"wait": "much"}}, "weight of 'wait'"),
         ({"length": 1000}, "more than the 150 of this part"),
         ({"part": (0.7, 0.2)}, "two shares of the log"),
+        ({"part": (0.5, 0.5001)}, "of 150 jobs has none"),
         ({"variety": 0}, "variety: a number of episodes"),
         ({"part": 3}, "part: two shares of the log"),
         ({"part": ("a", "b")}, "part: two shares of the log"),

@@ -119,7 +119,7 @@ class Episodes:
 
         wired = self.wired(number)
         jobs = wired.trace.jobs
-        if self._length is not None:
+        if self._length is not None or self._part != (0.0, 1.0):
             jobs = jobs.take(self._stretch(len(jobs), number, wired))
         if self.slot == "bid" and wired.options.bidding is None:
             raise InputError(
@@ -142,11 +142,16 @@ class Episodes:
         return World(jobs, wired.cluster, policies, options, seed=wired.seed)
 
     def _stretch(self, count: int, number: int, wired: Wired) -> Any:
-        """Return the rows of a stretch of a log: as many as an episode has, from a place that its number draws."""
+        """Return the rows of a stretch of a log: as many as an episode has, from a place that its number draws, or a
+        whole part of it.
+        """
+        said = "length" if self._length is not None else "part"
         if wired.options.configurations or wired.options.signal is not None:
-            raise InputError("length: stretches of a log cannot have configurations of jobs or a regulation signal")
+            raise InputError(f"{said}: stretches of a log cannot have configurations of jobs or a regulation signal")
         low, high = (round(share * count) for share in self._part)
-        length = self._length or 0
+        if low == high:
+            raise InputError(f"part: {self._part} of {count} jobs has none")
+        length = high - low if self._length is None else self._length
         if high - low < length:
             raise InputError(f"length: {length} jobs are more than the {high - low} of this part of the log")
         first = low + int(np.random.default_rng([self.seed, number]).integers(high - low - length + 1))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from wattline.arrays import Floats
     from wattline.live.clock import Clock
     from wattline.live.controller.config import SiteSpec
+    from wattline.scenario.documents import Document
     from wattline.scenario.study import Study
 
 
@@ -26,6 +27,8 @@ class Planned:
     spec: SiteSpec
     names: tuple[str, ...]
     study: Study
+    left_out: tuple[str, ...] = ()
+    """Parts of the scenario that tell how a simulation goes, and have no effect on a machine."""
 
     @property
     def base(self) -> Path:
@@ -50,6 +53,7 @@ class Planned:
             ("policies", policies),
             ("kinds", ", ".join(kind.name for kind in study.options.kinds) or "none"),
             ("moldable", ", ".join(m.truth.application for m in study.options.configurations) or "none"),
+            *([("left out", f"of {spec.scenario}: {', '.join(self.left_out)}")] if self.left_out else []),
             ("resource manager", where(spec.manager, self.base)),
             ("signal", spec.signal.y + ("" if spec.signal.file is None else f" {self.base / spec.signal.file}")),
             ("pushes by HTTP", "no (no token)" if spec.signal.token is None else f"at {spec.signal.listen}"),
@@ -90,7 +94,9 @@ def plan_site(path: Path | str, name: str | None = None) -> Planned:
     path = Path(path)
     spec = read_site(path, name)
     names = node_names(path, spec)
-    found = variants(read_scenario(path.resolve().parent / spec.scenario))
+    document = read_scenario(path.resolve().parent / spec.scenario)
+    _refuse_unled(path, document)
+    found = variants(document)
     if len(found) != 1:
         raise InputError(f"{path}: scenario: {spec.scenario} stands for {len(found)} runs, a controller needs one")
     study = wire(found[0])
@@ -100,9 +106,43 @@ def plan_site(path: Path | str, name: str | None = None) -> Planned:
         )
     if study.options.kinds and spec.default_kind not in ("", *(kind.name for kind in study.options.kinds)):
         raise InputError(f"{path}: default_kind: {spec.default_kind!r} is no kind of {spec.scenario}")
-    planned = Planned(path, spec, names, study)
+    planned = Planned(path, spec, names, study, _left_out(document))
     _check_watts(planned)
     return planned
+
+
+def _refuse_unled(path: Path, document: Document) -> None:
+    """Refuse what a controller would have to keep to and cannot: limits over time, counted resources, many settings."""
+    from wattline.scenario.read.steps import parse_step
+
+    spec = document.spec
+    told = f"{path}: scenario: {document.source.file}"
+    later = any(parse_step(step)[0] > 0 for step in spec.limit.steps)
+    steps = later or spec.limit.file is not None or spec.limit.warmup > 0
+    if steps or any(part.steps or part.demand_steps for part in spec.budget):
+        raise InputError(
+            f"{told} has a limit that changes over time, and a controller takes one; it is changed while it runs "
+            "([signal], OpenADR, pushes by HTTP)"
+        )
+    if spec.resource:
+        raise InputError(f"{told} has [[resource]] {spec.resource[0].name!r}, which a controller does not count")
+    if spec.sweep is not None:
+        raise InputError(f"{told} lists settings in [sweep], a controller needs one")
+
+
+def _left_out(document: Document) -> tuple[str, ...]:
+    """Return the parts of a scenario that only a simulation has: the machine itself has the rest."""
+    spec = document.spec
+    cluster = spec.cluster
+    only_simulated = {
+        "[[cluster.outage]]": bool(cluster.outage),
+        "[cluster.failures]": cluster.failures is not None,
+        "sleep": cluster.sleep is not None or any(one.sleep is not None for one in cluster.class_),
+        "[late]": spec.late is not None,
+        "share of [[network.job]]": spec.network is not None and any(job.share > 0 for job in spec.network.job),
+        **{f"[run] {key}": True for key in sorted(spec.run.model_fields_set)},
+    }
+    return tuple(name for name, given in only_simulated.items() if given)
 
 
 def _check_watts(planned: Planned) -> None:
