@@ -18,8 +18,9 @@ positive = st.floats(1e-3, 1e6)
 
 @st.composite
 def kind(draw: st.DrawFn, name: str) -> Kind:
-    """Draw any kind that the model allows."""
+    """Draw any kind that a file may hold."""
     floor_w = draw(positive)
+    standby = draw(st.booleans())
     return Kind(
         name,
         draw(st.integers(1, 5000)),
@@ -27,9 +28,9 @@ def kind(draw: st.DrawFn, name: str) -> Kind:
         floor_w + draw(st.floats(0, 1e3)),
         floor_w,
         draw(st.floats(1, 9)),
-        draw(st.one_of(positive, st.just(float("inf")))),
+        float("inf") if standby else draw(st.one_of(positive, st.just(float("inf")))),
         draw(st.floats(0.01, 1)),
-        standby=draw(st.booleans()),
+        standby=standby,
         arrival_per_s=draw(st.floats(0, 1)),
         average=draw(st.booleans()),
     )
@@ -79,6 +80,11 @@ def test_what_is_left_out_has_a_meaning(tmp_path: Path) -> None:
         ("name,nodes,work_s,draw_w\na,2.5,60,1\n", r"k.csv:2: field 'nodes': expected a whole number \(got '2.5'\)"),
         ("name,nodes,work_s,draw_w\na,2,long,1\n", r"k.csv:2: field 'work_s': expected a number \(got 'long'\)"),
         ("name,nodes,work_s,draw_w,standby\na,2,6,1,maybe\n", r"k.csv:2: field 'standby': expected yes or no"),
+        (
+            "name,nodes,work_s,draw_w,standby,limit\na,2,6,1,yes,3\n",
+            r"k.csv:2: field 'limit': nothing is promised to a standby kind",
+        ),
+        ("name,nodes,work_s,draw_w,stretch\na,2,6,1,2\n", r"k.csv:2: field 'stretch': goes with floor_w"),
         ("name,nodes,work_s,draw_w\na,2,0,1\n", r"k.csv:2: kind 'a': the run time must be positive, got 0 s"),
         ("name,nodes,work_s,draw_w,floor_w\na,2,6,1,7\n", r"k.csv:2: kind 'a': need 0 <= lowest power <= power"),
         (

@@ -41,6 +41,18 @@ MISTAKES = {
         + '[[cluster.class]]\nname = "fat"\ncount = 4\n[[cluster.class]]\nname = "thin"\ncount = 4\n',
         "s.toml:10: [trace.type] class: there is no node class 'Fat'; did you mean 'fat'?",
     ),
+    "a floor above the power of a type": (
+        GOOD.replace('mean = "1 h"', 'mean = "1 h"\npower = 200\nfloor = 290'),
+        "s.toml:11: [trace.type] floor: a cap cannot raise power: it is above power = 200 W",
+    ),
+    "a longest time without a floor": (
+        GOOD + '[[kind]]\nname = "a"\nnodes = 1\ntime = 60\npower = 200\nlongest = 90\n',
+        "s.toml:17: [kind] longest: goes with floor, the power at which a job takes so long",
+    ),
+    "a share of no promise": (
+        GOOD + '[[kind]]\nname = "a"\nnodes = 1\ntime = 60\npower = 200\nshare = 0.2\n',
+        "s.toml:17: [kind] share: goes with limit: without one nothing is promised",
+    ),
     "a variation of no lognormal": (
         GOOD.replace('mean = "1 h"', 'mean = "1 h"\ncv = 2.0'),
         's.toml:10: [trace.type] cv: goes with law = "lognormal", not "',
@@ -48,10 +60,6 @@ MISTAKES = {
     "a factor of exact requests": (
         GOOD.replace("jobs = 20", 'jobs = 20\nrequests = {model = "exact", max_factor = 2}'),
         's.toml:5: [trace.requests] max_factor: goes with model = "factor" or "rounded", not "exact"',
-    ),
-    "levels that nobody learns": (
-        GOOD + '[profiles]\nlevels = [["user"]]\n',
-        "s.toml:13: [profiles] levels: goes with a [policy] profile that learns",
     ),
     "unknown inline key": (
         GOOD + 'sleep = {power = "1 W", afer = 3}\n',

@@ -130,6 +130,10 @@ def _kind(path: Path | str, line: int, names: Sequence[str], cells: Sequence[str
             except ValueError:
                 told = "expected yes or no" if parse is _yes else f"expected a {'whole ' if parse is int else ''}number"
                 raise TraceError.at(path, told, line=line, field=name, value=text) from None
+    if values.get("standby") and math.isfinite(values.get("limit", math.inf)):
+        raise TraceError.at(path, "nothing is promised to a standby kind", line=line, field="limit")
+    if "floor_w" not in values and values.get("stretch", 1.0) != 1.0:
+        raise TraceError.at(path, "goes with floor_w, at which a job is so slow", line=line, field="stretch")
     values.setdefault("floor_w", values["draw_w"])
     capped = values["floor_w"] < values["draw_w"]
     values.setdefault("stretch", values["draw_w"] / values["floor_w"] if capped and values["floor_w"] > 0 else 1.0)

@@ -49,6 +49,8 @@ def _read(path: Path | str, *, needed: bool = False) -> tuple[list[str], NodeFac
     columns = [name.strip().lower() for name in rows.fieldnames or ()]
     rows.fieldnames = columns
     field = next((name for name in ("factor", "power_w") if name in columns), None)
+    if {"factor", "power_w"} <= set(columns):
+        raise TraceError.at(path, "columns 'factor' and 'power_w' say the same; keep one of them", line=1)
     if field is None:
         raise TraceError.at(path, f"expected {LAYOUT}", value=", ".join(columns), line=1)
     if needed and "node" not in columns:

@@ -61,8 +61,8 @@ def check_profiles(spec: ProfilesSpec, *, learns: bool) -> Iterator[Problem]:
             yield ("profiles", "levels", i), f"the level {' + '.join(level)} is there already: leave it out"
     if not spec.levels:
         yield ("profiles", "levels"), "expected at least one list of columns, got an empty list"
-    for key in ("levels", "load", "save"):
-        if key in spec.model_fields_set and getattr(spec, key) is not None and not learns:
+    for key in ("load", "save"):
+        if getattr(spec, key) is not None and not learns:
             yield ("profiles", key), "goes with a [policy] profile that learns"
 
 

@@ -22,6 +22,7 @@ from wattline.scenario.read.base import KeyPath, Problem, Section
 from wattline.scenario.read.quantities import Count, Finite, Name, Power, Rate, Seed, Span
 from wattline.scenario.read.source import Context
 from wattline.scenario.sections.series import check_zone_of
+from wattline.units import show_power
 
 if TYPE_CHECKING:
     from wattline.generate.jobs import JobType
@@ -201,6 +202,8 @@ def _check_types(here: KeyPath, types: Sequence[JobTypeSpec], classes: Sequence[
         if one.class_ is not None and one.class_ not in classes:
             hint = did_you_mean(one.class_, classes) if classes else "; the machine has none"
             yield (*here, i, "class"), f"there is no node class {one.class_!r}{hint}"
+        if one.floor is not None and one.power is not None and one.floor > one.power:
+            yield (*here, i, "floor"), f"a cap cannot raise power: it is above power = {show_power(one.power)}"
         if "cv" in one.model_fields_set and one.law != "lognormal":
             yield (*here, i, "cv"), f'goes with law = "lognormal", not "{one.law}"'
 
