@@ -7,7 +7,7 @@ import math
 import pytest
 
 from engine.worlds import cluster, policies, run, table
-from wattline.control.catalog import find
+from wattline.control.catalog import catalog, find
 from wattline.errors import InputError, PolicyError
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Param, policy
@@ -28,7 +28,22 @@ def test_the_largest_seed_is_taken() -> None:
     assert Simulation(ONE, cluster(1), policies(), seed=2**53 - 1).param[0][-1] == 2**53 - 1
 
 
+def test_built_in_parameters_that_count_have_bounds() -> None:
+    """A switch of -1 or of a billion means nothing; only what counts jobs has no end."""
+    free = [
+        f"{slot} {name}: {key}"
+        for slot, by_name in catalog().items()
+        for name, one in by_name.items()
+        for key, param in one.params.items()
+        if param.whole and param.low == -math.inf
+    ]
+    assert free == []
+
+
 NONSENSE = [
+    ("select", "gps", {"carry": -1}, "'carry' must be between 0 and 1, got -1"),
+    ("select", "gps", {"preempt": 3}, "'preempt' must be between 0 and 2, got 3"),
+    ("select", "slackline", {"hold": -1}, "'hold' must be at least 0, got -1"),
     ("select", "easy", {"depth": -1}, "'depth' must be at least 0, got -1"),
     ("select", "easy", {"depth": float("nan")}, "'depth' must be a number, got NaN"),
     ("select", "easy", {"depth": 2.9}, "'depth' must be a whole number, got 2.9"),

@@ -144,13 +144,21 @@ def jobs_to_start(s: State, carry: bool, rounding: float, running: Any, shares: 
     memory=Memory(fixed=KNOWN, per_kind=BLOCKS, per_running=1),
     params={
         "carry": Param(
-            0.0, "1: round shares down to whole jobs and carry the rest; 0: round to the nearest", whole=True
+            0.0, "1: round shares down to whole jobs and carry the rest; 0: round to the nearest", 0.0, 1.0, whole=True
         ),
         "preempt": Param(
-            0.0, "1: pause jobs on their nodes when caps do not suffice; 2: queue them again; 0: neither", whole=True
+            0.0,
+            "1: pause jobs on their nodes when caps do not suffice; 2: queue them again; 0: neither",
+            0.0,
+            2.0,
+            whole=True,
         ),
         "standby": Param(
-            0.0, "1: fill the target with standby jobs whenever nodes are free; 0: when no other job waits", whole=True
+            0.0,
+            "1: fill the target with standby jobs whenever nodes are free; 0: when no other job waits",
+            0.0,
+            1.0,
+            whole=True,
         ),
         "rounding": Param(
             0.0, "shares in whole jobs: 0: the nearest number; 1: rounded up; 2: rounded down", 0.0, 2.0, whole=True

@@ -183,14 +183,20 @@ def most_pressing(s: State, first: Any, used: Any) -> int:
     preempts=True,
     memory=Memory(per_kind=2, per_running=1),
     params={
-        "force": Param(0.95, "part of its slack after which a job starts whatever the target says", tried=(0.95, 0.7)),
-        "hold": Param(0.6, "part of its slack after which nodes are kept free for a job that does not fit"),
-        "slow": Param(0.5, "part of the longest run time under caps that is set aside from a job's slack"),
+        "force": Param(
+            0.95, "part of its slack after which a job starts whatever the target says", low=0, tried=(0.95, 0.7)
+        ),
+        "hold": Param(0.6, "part of its slack after which nodes are kept free for a job that does not fit", low=0),
+        "slow": Param(0.5, "part of the longest run time under caps that is set aside from a job's slack", low=0),
         "stop": Param(
-            0.0, "part of its slack up to which a running job may be paused where caps do not suffice (0: none is)"
+            0.0,
+            "part of its slack up to which a running job may be paused where caps do not suffice (0: none is)",
+            low=0,
         ),
         "fill": Param(
-            0.25, "part of the reserve by which power may stay below the target before a job starts for that alone"
+            0.25,
+            "part of the reserve by which power may stay below the target before a job starts for that alone",
+            low=0,
         ),
     },
     source="Wattline",
