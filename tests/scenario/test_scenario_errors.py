@@ -53,6 +53,10 @@ MISTAKES = {
         GOOD + '[[kind]]\nname = "a"\nnodes = 1\ntime = 60\npower = 200\nshare = 0.2\n',
         "s.toml:17: [kind] share: goes with limit: without one nothing is promised",
     ),
+    "a warmup of no limit": (
+        GOOD + '[limit]\nwarmup = "1 h"\n',
+        "s.toml:13: [limit] warmup: goes with a power limit, and there is none",
+    ),
     "a variation of no lognormal": (
         GOOD.replace('mean = "1 h"', 'mean = "1 h"\ncv = 2.0'),
         's.toml:10: [trace.type] cv: goes with law = "lognormal", not "',
@@ -304,6 +308,16 @@ def test_an_override_has_the_same_errors(override: str, expected: str, tmp_path:
     with pytest.raises(ScenarioError) as caught:
         read_scenario(tmp_path / "s.toml", [override])
     assert expected in str(caught.value)
+
+
+def test_a_table_does_not_take_back_what_was_set_before(tmp_path: Path) -> None:
+    """The other way round a key is set in the table."""
+    (tmp_path / "s.toml").write_text(GOOD)
+    with pytest.raises(
+        ScenarioError, match=r"--set run=\{kill=true\}: replaces the whole table, and with it --set run.u"
+    ):
+        read_scenario(tmp_path / "s.toml", ["run.until=500", "run={kill=true}"])
+    assert read_scenario(tmp_path / "s.toml", ["run={kill=true}", "run.until=500"]).spec.run.until == 500.0
 
 
 def test_files_that_are_no_text(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,9 @@ def read_toml(
     data, lines = _parse(str(path), text)
     applied = {}
     for override in overrides:
-        applied[_override(data, override)] = f"--set {override}"
+        key = _override(data, override)
+        refuse_replaced(f"--set {cut(override)}", key, applied)
+        applied[key] = f"--set {override}"
     return data, Source(str(path), lines, applied), text
 
 
@@ -88,6 +90,13 @@ def set_key(data: dict[str, Any], dotted: str, value: Any, shown: str) -> KeyPat
     key = _step(table, last, shown, path)
     table[key] = value
     return (*path, key)
+
+
+def refuse_replaced(shown: str, path: KeyPath, before: Mapping[KeyPath, str]) -> None:
+    """Refuse a table that takes back a key of it which was set before."""
+    lost = next((typed for one, typed in before.items() if len(one) > len(path) and one[: len(path)] == path), None)
+    if lost is not None:
+        raise ScenarioError(f"{shown}: replaces the whole table, and with it {cut(lost)}; give the table first")
 
 
 def refuse_none(shown: str, value: Any) -> None:

@@ -55,7 +55,10 @@ class KindSpec(Section):
         "`power`, `floor` and `longest`, relative to the scenario file ([docs/cap-response.md](cap-response.md))",
     )
     limit: float = Field(
-        math.inf, gt=0, description="QoS limit: of (end − submission − `time`) / `time` (default: nothing is promised)"
+        math.inf,
+        gt=0,
+        description="QoS limit: of (end − submission − run time) / run time, the job's own without a cap "
+        "(default: nothing is promised)",
     )
     share: float = Field(0.1, gt=0, le=1, description="share of the jobs that may reach the limit")
     average: bool = Field(

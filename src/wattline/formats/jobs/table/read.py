@@ -178,6 +178,11 @@ def _jobs_of_journal(folder: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
         lost = "power over the run of jobs is not in a journal: their mean power is taken"
         example = f"{folder.name}: run the trace itself to keep it"
         notes.append({"action": "kept", "reason": lost, "count": frame.height, "example": example})
+    classes = [one for one in (cluster or {}).get("classes") or () if isinstance(one, dict)]
+    if len(classes) > 1:
+        told = ", ".join(f"{one.get('count')} {one.get('name')}" for one in classes)
+        lost = "node classes of a journal's machine are not taken over: all nodes are alike unless they are said"
+        notes.append({"action": "kept", "reason": lost, "count": frame.height, "example": f"{folder.name}: {told}"})
     responding = _responding(journal.manifest.get("kinds"))
     if responding and "kind" in frame.columns and (count := int(frame["kind"].is_in(responding).sum())):
         lost = "points of a response to caps are not in a journal's jobs: the linear rule between their ends is taken"
