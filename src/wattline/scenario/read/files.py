@@ -42,7 +42,7 @@ def read_toml(
     except (OSError, ValueError) as problem:
         raise ScenarioError(f"{shown}: cannot be read ({getattr(problem, 'strerror', None) or problem})") from None
     data, lines = _parse(str(path), text)
-    applied = {}
+    applied: dict[KeyPath, str] = {}
     for override in overrides:
         key = _override(data, override)
         refuse_replaced(f"--set {cut(override)}", key, applied)
