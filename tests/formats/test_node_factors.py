@@ -25,6 +25,8 @@ def test_factors_go_to_the_nodes_that_are_named(tmp_path: Path) -> None:
     [
         ("factor\n1\n1\n1\n", "nodes.csv:1: column 'node' is missing"),
         ("node,factor\n0,1\n1,1\n", "nodes.csv: it has 2 nodes, the cluster 3: node 2 is missing"),
+        ("node,factor,rack\n0,1,a\n1,1,a\n2,1,a\n", "nodes.csv:1: field 'rack': unknown column"),
+        ("node,factor,factor\n0,1,2\n1,1,2\n2,1,2\n", "nodes.csv:1: field 'factor': column is named twice"),
         ("node,factor,power_w\n0,1,90\n1,1,90\n2,1,90\n", "columns 'factor' and 'power_w' say the same; keep one"),
         ("node,factor\n1,1\n2,1\n3,1\n", "nodes.csv:4: field 'node': expected the number of a node, 0 to 2"),
         ("node,factor\n0,1\n01,1\n1,1\n", "nodes.csv:4: field 'node': node is on line 3 already"),

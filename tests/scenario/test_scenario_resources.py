@@ -80,6 +80,8 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, resources: str, told: s
     ("content", "told"),
     [
         ("job,amount\n7,1\n", "column 'job_id' is missing"),
+        ("job_id,amount,x\n7,1,3\n", "field 'x': unknown column: expected job_id and amount alone"),
+        ("job_id,amount,amount\n7,1,3\n", "field 'amount': column is named twice"),
         ("job_id,amount\n7,1.5\n", "whole number"),
         ("job_id,amount\n7,-1\n", "whole number"),
         ("job_id,amount\n7,12345678901234567\n", "more than 16 digits"),

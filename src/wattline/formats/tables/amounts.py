@@ -23,6 +23,10 @@ def read_amounts(path: Path | str) -> dict[int, int]:
     if missing is not None:
         told = f"column {missing!r} is missing: expected job_id and amount"
         raise TraceError.at(path, told, value=", ".join(columns), line=1)
+    stranger = next((name for name in columns if name not in COLUMNS or columns.count(name) > 1), None)
+    if stranger is not None:
+        told = "column is named twice" if stranger in COLUMNS else "unknown column: expected job_id and amount alone"
+        raise TraceError.at(path, told, line=1, field=stranger[:60])
     found: dict[int, int] = {}
     lines: dict[int, int] = {}
     for row in rows:

@@ -53,6 +53,12 @@ def _read(path: Path | str, *, needed: bool = False) -> tuple[list[str], NodeFac
         raise TraceError.at(path, "columns 'factor' and 'power_w' say the same; keep one of them", line=1)
     if field is None:
         raise TraceError.at(path, f"expected {LAYOUT}", value=", ".join(columns), line=1)
+    strangers = [name for name in columns if name not in ("node", field) or columns.count(name) > 1]
+    if needed and strangers:
+        told = (
+            "column is named twice" if strangers[0] in ("node", field) else f"unknown column: expected node and {field}"
+        )
+        raise TraceError.at(path, told, line=1, field=strangers[0][:60])
     if needed and "node" not in columns:
         raise TraceError.at(path, "column 'node' is missing: it says whose factor a line has", line=1)
     names, values, lines = [], [], []
