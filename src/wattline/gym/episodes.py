@@ -146,8 +146,9 @@ class Episodes:
         whole part of it.
         """
         said = "length" if self._length is not None else "part"
-        if wired.options.configurations or wired.options.signal is not None:
-            raise InputError(f"{said}: stretches of a log cannot have configurations of jobs or a regulation signal")
+        if wired.options.configurations or wired.options.resources or wired.options.signal is not None:
+            what = "configurations of jobs, resources or a regulation signal"
+            raise InputError(f"{said}: stretches of a log cannot have {what}")
         low, high = (round(share * count) for share in self._part)
         if low == high:
             raise InputError(f"part: {self._part} of {count} jobs has none")
