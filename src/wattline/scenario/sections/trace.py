@@ -189,23 +189,18 @@ def check_trace(spec: TraceSpec, classes: Sequence[str]) -> Iterator[Problem]:
     if kind in ("poisson", "bursty") and not spec.type:
         yield here, f'generator = "{kind}" needs at least one [[trace.type]]'
     yield from _check_types((*here, "type"), spec.type, classes)
-    asked = spec.requests
-    if asked is not None and "max_factor" in asked.model_fields_set and asked.model not in ("factor", "rounded"):
-        yield (*here, "requests", "max_factor"), f'goes with model = "factor" or "rounded", not "{asked.model}"'
     if kind == "bursty" and len(spec.phase) < 2:
         yield here, 'generator = "bursty" needs at least two [[trace.phase]]'
 
 
 def _check_types(here: KeyPath, types: Sequence[JobTypeSpec], classes: Sequence[str]) -> Iterator[Problem]:
-    """Yield classes that the machine does not have, and keys without effect."""
+    """Yield classes that the machine does not have, and floors above the power."""
     for i, one in enumerate(types):
         if one.class_ is not None and one.class_ not in classes:
             hint = did_you_mean(one.class_, classes) if classes else "; the machine has none"
             yield (*here, i, "class"), f"there is no node class {one.class_!r}{hint}"
         if one.floor is not None and one.power is not None and one.floor > one.power:
             yield (*here, i, "floor"), f"a cap cannot raise power: it is above power = {show_power(one.power)}"
-        if "cv" in one.model_fields_set and one.law != "lognormal":
-            yield (*here, i, "cv"), f'goes with law = "lognormal", not "{one.law}"'
 
 
 def _check_columns(here: KeyPath, spec: TraceSpec) -> Iterator[Problem]:
