@@ -45,14 +45,6 @@ MISTAKES = {
         GOOD.replace('mean = "1 h"', 'mean = "1 h"\npower = 200\nfloor = 290'),
         "s.toml:11: [trace.type] floor: a cap cannot raise power: it is above power = 200 W",
     ),
-    "a longest time without a floor": (
-        GOOD + '[[kind]]\nname = "a"\nnodes = 1\ntime = 60\npower = 200\nlongest = 90\n',
-        "s.toml:17: [kind] longest: goes with floor, the power at which a job takes so long",
-    ),
-    "a share of no promise": (
-        GOOD + '[[kind]]\nname = "a"\nnodes = 1\ntime = 60\npower = 200\nshare = 0.2\n',
-        "s.toml:17: [kind] share: goes with limit: without one nothing is promised",
-    ),
     "a warmup of no limit": (
         GOOD + '[limit]\nwarmup = "1 h"\n',
         "s.toml:13: [limit] warmup: goes with power, and there is none",

@@ -137,13 +137,8 @@ def _check_kind(here: KeyPath, kind: KindSpec) -> Iterator[Problem]:
         yield (*here, "floor"), f"a cap cannot raise power: it is above power = {show_power(kind.power)}"
     if kind.longest is not None and kind.longest < kind.time:
         yield (*here, "longest"), f"a cap cannot make a job faster: it is below time = {kind.time:g} s"
-    if kind.longest is not None and kind.floor is None:
-        yield (*here, "longest"), "goes with floor, the power at which a job takes so long"
     if kind.standby and math.isfinite(kind.limit):
         yield (*here, "limit"), "nothing is promised to a standby kind"
-    for key in ("share", "average"):
-        if key in kind.model_fields_set and math.isinf(kind.limit):
-            yield (*here, key), "goes with limit: without one nothing is promised"
 
 
 def _check_response(here: KeyPath, kind: KindSpec) -> Iterator[Problem]:
