@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import wattline as wl
 from wattline.bidding.hours.trial import trial_hour
 from wattline.errors import InputError
 from wattline.journal.journal import open_journal
@@ -449,3 +450,26 @@ def test_a_baseline_decides_at_the_ticks_of_the_run_that_it_is_beside(tmp_path: 
     assert made.baseline.options.tick_s == made.options.tick_s == 1.0
     started_s = made.baseline.simulate().state.started_s
     assert np.all(started_s % 1.0 == 0.0)
+
+
+def test_a_job_behind_a_standby_job_that_never_starts_stays_unfinished_with_it() -> None:
+    """The run is over when its last target is, whoever still waits for a standby job."""
+    jobs = wl.from_frame(
+        {
+            "submit_s": [0, 7000, 7010],
+            "work_s": [600, 3600, 600],
+            "nodes": [2, 1, 2],
+            "kind": ["p", "s", "p"],
+            "after": [-1, -1, 1],
+        }
+    )
+    kinds = [
+        {"name": "p", "nodes": 2, "time": 600, "power": 280, "floor": 150, "limit": 2},
+        {"name": "s", "nodes": 1, "time": 3600, "power": 200, "floor": 150, "standby": True},
+    ]
+    sold = {"mean": 1500, "reserve": 200, "until": 3600}
+    machine = wl.Machine(nodes=8, idle=100, max=300)
+    for select in ("slackline", "gps"):
+        settings = {"kind": kinds, "regulation": sold, "policy.select": select, "policy.cap": "match-target"}
+        run = wl.simulate(jobs, machine, settings=settings, progress=False)
+        assert run.jobs["status"].to_list() == ["finished", "unfinished", "unfinished"]

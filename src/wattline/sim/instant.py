@@ -177,9 +177,16 @@ def standstill(s: State) -> int:
 
 @kernel
 def only_fillers_wait(s: State) -> bool:
-    """Tell whether standby jobs that wait are all that is left, and there is no target that they could fill."""
-    left = s.n_jobs[0] - s.n_ended[0]
-    if s.signal.shape[0] == 0 or s.q_len[0] < left or left == 0 or s.target_w[0] == s.target_w[0]:
+    """Tell whether nothing runs and none but standby jobs wait, or jobs that come after them, and there is no target
+    that they could fill.
+    """
+    if (
+        s.signal.shape[0] == 0
+        or s.q_len[0] == 0
+        or s.n_active[0] > 0
+        or s.paused[0] > 0
+        or s.target_w[0] == s.target_w[0]
+    ):
         return False
     for i in range(s.q_head[0], s.q_tail[0]):
         j = s.queue[i]
@@ -189,11 +196,13 @@ def only_fillers_wait(s: State) -> bool:
 
 
 @kernel
-def no_target_to_come(s: State) -> bool:
-    """Tell whether a run that nobody ends has its last target behind it."""
+def nothing_to_come(s: State) -> bool:
+    """Tell whether a run that nobody ends has its last job and its last target behind it."""
     return (
         s.until_s[0] == np.inf
         and s.waking[0] == 0
+        and s.n_due[0] == 0
+        and s.n_arrived[0] == s.n_jobs[0]
         and s.now[0] >= s.go_on_s[0]
         and s.bid_at[0] == s.bid_s.shape[0]
         and min(s.bidding_s[0], s.next_bid_s[0]) == np.inf
@@ -207,7 +216,7 @@ def fruitless(s: State) -> bool:
     """
     if s.n_ended[0] == s.n_jobs[0]:
         return False  # the machine idles on
-    if no_target_to_come(s) and only_fillers_wait(s):
+    if nothing_to_come(s) and only_fillers_wait(s):
         return True
     s.counter[N_FRUITLESS] = s.counter[N_FRUITLESS] + 1 if s.n_active[0] == 0 else 0
     return (
