@@ -117,6 +117,16 @@ def test_none_inside_a_table_is_no_value(settings: dict[str, Any], said: str) ->
         wl.simulate(wl.from_frame(COLUMNS), wl.Machine(classes=[{"name": "a", "count": 4, "min_cap": None}]))
 
 
+def test_a_table_of_settings_does_not_take_back_a_key() -> None:
+    """The other way round a key is set in the table."""
+    trace, run = wl.from_frame(COLUMNS), {"kill": True}
+    with pytest.raises(wl.ScenarioError, match=r"settings: run=.* replaces the whole table, and with it run.until=500"):
+        wl.simulate(trace, MACHINE, settings={"run.until": 500, "run": run})
+    assert (
+        wl.simulate(trace, MACHINE, settings={"run": run, "run.until": 500}, progress=np.False_).summary.jobs.total == 2
+    )  # type: ignore[arg-type]
+
+
 def test_a_parameter_has_a_name() -> None:
     """A number is none."""
     with pytest.raises(wl.PolicyError, match="the name of a parameter must be a text, got 1"):

@@ -12,9 +12,12 @@ import pytest
 import wattline as wl
 from wattline.formats.jobs import read_trace
 from wattline.journal.journal import open_journal
+from wattline.telemetry.join import Split
 from wattline.telemetry.made.drawn import drawn_by
 from wattline.telemetry.made.make import make_samples
 from wattline.telemetry.made.sample import Plan
+from wattline.telemetry.nodes.work import Machine, load_work
+from wattline.telemetry.read import join, open_source
 
 OUTAGES = [
     {"start": 50, "end": 60, "nodes": "0"},
@@ -31,7 +34,8 @@ JOBS = {
 
 def written(folder: Path, jobs: dict[str, list[Any]], **machine: Any) -> Any:
     """Simulate jobs and write the journal."""
-    run = wl.simulate(wl.from_frame(jobs), wl.Machine(**machine), progress=False)
+    settings = machine.pop("settings", None)
+    run = wl.simulate(wl.from_frame(jobs), wl.Machine(**machine), settings=settings, progress=False)
     run.write(folder / "run", force=True)
     return run
 
@@ -65,6 +69,25 @@ def test_a_job_that_began_anew_draws_its_power_in_both_stays(tmp_path: Path) -> 
     by_job = sampled(tmp_path, "job")
     assert by_job["power_w"].to_list() == [150.0] * 150
     assert by_job["time_s"].to_list() == [*range(50), *range(60, 160)]
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_stay_that_was_cut_off_counts_where_its_work_was_kept(tmp_path: Path, keeps: bool) -> None:
+    """Samples joined again: of work that was lost the last stay counts, of work that was kept all of them."""
+    settings = {"run.keep_progress": keeps}
+    run = written(tmp_path, JOBS, nodes=6, idle=100, max=300, outages=OUTAGES, settings=settings)
+    assert run.jobs["restarts"].sum() > 0
+    sampled(tmp_path)
+    work = load_work(tmp_path / "run", None, Machine())
+    found = join(open_source(str(tmp_path / "power.parquet")), work, Split(1.0)).profiles
+    lost_j = sum(
+        len(nodes) * (end_s - begin_s) * draw_w
+        for job, nodes, begin_s, end_s in stays(run)
+        for draw_w in [JOBS["draw_w"][run.jobs["job_id"].to_list().index(job)]]
+        if end_s < run.jobs.filter(pl.col("job_id") == job)["end_s"][0]
+    )
+    assert lost_j > 0
+    assert found.energy_j == pytest.approx(run.jobs["energy_j"].sum() - (0.0 if keeps else lost_j))
 
 
 @pytest.mark.parametrize("per_rack", [None, 2])

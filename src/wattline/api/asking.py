@@ -93,7 +93,7 @@ def ask(
     ``unsaid``: nobody gave that argument.
     """
     from wattline.scenario.documents import Given, document
-    from wattline.scenario.read.files import set_key
+    from wattline.scenario.read.files import refuse_replaced, set_key
     from wattline.scenario.read.source import Source
 
     if settings is not None and not isinstance(settings, Mapping):
@@ -126,9 +126,12 @@ def ask(
         keys.data.setdefault("configurations", [{}])[0][key] = value
         keys.typed["configurations", 0, key] = words(f"configurations.{key}", value)
     said = {path: typed for path, typed in keys.typed.items() if path not in unsaid}
+    set_here: dict[KeyPath, str] = {}
     for dotted, value in as_plain(settings or {}).items():
         was = copy.deepcopy(keys.data)
         path = set_key(keys.data, dotted, value, dotted)
+        refuse_replaced(f"settings: {in_python(dotted, value)}", path, set_here)
+        set_here[path] = in_python(dotted, value)
         twice = next((typed for one, typed in said.items() if _meet(one, path, was)), None)
         if twice is not None:
             raise InputError(f"settings: {in_python(dotted, value)} says again what {twice} says; leave one out")

@@ -266,7 +266,8 @@ def path_of(call: str, path: Any) -> Path:
 def check_switches(call: str, **switches: object) -> None:
     """Refuse texts, numbers and arrays where yes or no belongs: "no" would mean yes."""
     for name, value in switches.items():
-        if not isinstance(value, bool):
+        kind = type(value)
+        if not (kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))):
             raise InputError(f"{call}: {name} is True or False, got {shorten(value)}")
 
 

@@ -54,7 +54,8 @@ def drawn_by(journal: Journal, jobs: JobTable, energy_j: Floats) -> Drawn:
         [np.full(int(c["count"]), float(c["idle_w"] or 0.0)) for c in journal.manifest["cluster"]["classes"]]
     )
     out = _out(events, held, idle_w.size, end_s)
-    return Drawn(_began_anew(placed, stays), idle_w, out, _stay_w(journal, jobs, placed, out, idle_w, energy_j))
+    worked = placed if journal.manifest.get("keep_progress") else _began_anew(placed, stays)
+    return Drawn(worked, idle_w, out, _stay_w(journal, jobs, placed, out, idle_w, energy_j))
 
 
 def _stay_w(

@@ -111,7 +111,8 @@ def from_journal(folder: Path, jobs: JobTable) -> tuple[Placed, list[Note]]:
         "job_id", pl.col("first_node").alias("first"), "count", pl.col("start_s").alias("begin_s"), ends
     )
     told = journal.read("jobs", "job_id", "restarts")
-    again = told.filter(pl.col("restarts") > 0)["job_id"]
+    kept = bool(journal.manifest.get("keep_progress"))  # then a stay that was cut off is a part of the run
+    again = told.filter((pl.col("restarts") > 0) & ~pl.lit(kept))["job_id"]
     frame, notes = with_rows(frame, jobs, str(folder))
     rows = np.flatnonzero(np.isin(jobs.job_id, again.to_numpy()))
     placed, more = place(frame, jobs, rows)
