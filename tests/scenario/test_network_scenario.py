@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from wattline.api.assumptions import remarks
 from wattline.errors import InputError
 from wattline.model.networks import from_entry, network_entry, network_text, parse_network
 from wattline.model.networks.base import Network
@@ -101,7 +102,6 @@ def test_a_machine_may_be_smaller_than_its_network(tmp_path: Path) -> None:
         ("network.window=0", "at least 0.001 s"),
         ("cluster.nodes=273", "room for 272 nodes, the cluster has 273"),
         ("network.job.0.traffic=-1", "must not be negative"),
-        ("network.job.0.kind=halos", "no job is of kind 'halos'; did you mean 'halo'"),
     ],
 )
 def test_bad_networks_are_refused_where_they_stand(tmp_path: Path, override: str, said: str) -> None:
@@ -110,3 +110,10 @@ def test_bad_networks_are_refused_where_they_stand(tmp_path: Path, override: str
         read(tmp_path, override)
     assert "\n" not in str(caught.value)
     assert "net.toml" in str(caught.value) or "--set" in str(caught.value)
+
+
+def test_a_sender_that_no_job_is_like_is_told(tmp_path: Path) -> None:
+    """It may be the kind of another log of a sweep, so the run goes on."""
+    assert not any("no job is of kind" in line for line in remarks(read(tmp_path)))
+    (line,) = (line for line in remarks(read(tmp_path, "network.job.0.kind=halos")) if "network" in line)
+    assert line == "network: no job is of kind 'halos'; did you mean 'halo'?"

@@ -34,7 +34,7 @@ MISTAKES = {
     ),
     "a class that the machine does not have": (
         GOOD.replace('mean = "1 h"', 'mean = "1 h"\nclass = "fat"'),
-        "s.toml:10: [trace.type] class: there is no node class 'fat'; the machine has none",
+        "s.toml:10: [trace.type] class: there is no node class 'fat'; known: node",
     ),
     "a class that is written otherwise": (
         GOOD.replace('mean = "1 h"', 'mean = "1 h"\nclass = "Fat"').replace("[cluster]\nnodes = 8\n", "")
@@ -44,10 +44,6 @@ MISTAKES = {
     "a floor above the power of a type": (
         GOOD.replace('mean = "1 h"', 'mean = "1 h"\npower = 200\nfloor = 290'),
         "s.toml:11: [trace.type] floor: a cap cannot raise power: it is above power = 200 W",
-    ),
-    "a warmup of no limit": (
-        GOOD + '[limit]\nwarmup = "1 h"\n',
-        "s.toml:13: [limit] warmup: goes with power, and there is none",
     ),
     "unknown inline key": (
         GOOD + 'sleep = {power = "1 W", afer = 3}\n',

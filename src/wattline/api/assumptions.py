@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wattline.errors import did_you_mean
 from wattline.units import show_power
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ def remarks(study: Study) -> list[str]:
         lines.append(study.market.words)
     if nowhere := _nowhere(study):
         lines.append(nowhere)
+    kinds = study.trace.jobs.kinds
+    unheard = [one.kind for one in study.options.communication if one.kind not in kinds]
+    lines += [f"network: no job is of kind {kind!r}{did_you_mean(kind, kinds)}" for kind in unheard]
     if size := machine_words(study):
         lines.append(f"machine: {size}")
     if study.watts.words and study.watts.basis != "assumed":

@@ -189,8 +189,8 @@ def only(document: Document, how: str) -> Any:
     """Return the one choice of policies of a scenario; ``how`` says what to do where it lists several."""
     from wattline.scenario import variants, varied_slots
 
-    if document.spec.sweep is not None:
-        many = document.spec.sweep
+    many = document.spec.sweep
+    if many is not None and many.count * many.seeds > 1:
         listed = f"{many.count:,} settings" if many.count > 1 else f"{many.seeds:,} seeds"
         raise document.source.error(
             ("sweep",),

@@ -90,7 +90,7 @@ def cross_check(spec: Spec, overrides: Collection[KeyPath] = ()) -> Iterator[Pro
     """
     regulated, moldable = spec.regulation is not None, bool(spec.configurations)
     by_priority = any(m.name == "priority" for m in spec.policy.order)
-    yield from check_trace(spec.trace, [one.name for one in spec.cluster.class_])
+    yield from check_trace(spec.trace)
     yield from check_cluster(spec.cluster, overrides)
     yield from check_limit(spec.limit, nested=bool(spec.budget))
     yield from check_run(spec.run, regulated=regulated)

@@ -39,7 +39,7 @@ from wattline.scenario.sections.profiles import LearnedFiles, add_profiles, buil
 from wattline.scenario.sections.regulation.regulation import Market, add_market, build_market, doubting, takes_part
 from wattline.scenario.sections.resources import build_resources
 from wattline.scenario.sections.run import add_run, check_ticks
-from wattline.scenario.sections.trace import LIKE_DURATION_S, clock_of
+from wattline.scenario.sections.trace import LIKE_DURATION_S, check_classes, clock_of
 from wattline.scenario.traces import TraceCache
 from wattline.scenario.watts import build_watts
 from wattline.wiring.options import Options
@@ -178,6 +178,7 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
     trace, trace_sha256 = (traces or TraceCache()).get(document)
     recorded = recorded_entry(trace.jobs, own_power=not spec.has_kinds) if spec.trace.file is not None else None
     cluster = build_cluster(document, trace)
+    check_classes(spec.trace, context, [one.name for one in cluster.classes])
     market = _market(document, trace, cluster, policies)
     limit = build_limit(document, trace.jobs, cluster)
     moldable = _moldable(document, trace, cluster, policies, limit)
@@ -334,7 +335,7 @@ def _options(
     options = replace(options, failures_until_s=start_s + failing_s(document, trace.jobs))
     options = add_profiles(options, spec.profiles)
     options = add_moldable(options, moldable, build_variability(spec.cluster.variability, context, cluster.nodes))
-    return add_network(options, spec.network, context, trace.jobs.kinds)
+    return add_network(options, spec.network, context)
 
 
 def _least_length_s(document: Document, trace: Trace, start_s: float, arriving_s: float, until_s: float) -> float:

@@ -95,11 +95,11 @@ def plan_site(path: Path | str, name: str | None = None) -> Planned:
     spec = read_site(path, name)
     names = node_names(path, spec)
     document = read_scenario(path.resolve().parent / spec.scenario)
-    _refuse_unled(path, document)
     found = variants(document)
     if len(found) != 1:
         raise InputError(f"{path}: scenario: {spec.scenario} stands for {len(found)} runs, a controller needs one")
     study = wire(found[0])
+    _refuse_unled(path, document, study)
     if study.cluster.nodes != len(names):
         raise InputError(
             f"{path}: nodes: {len(names)} names, but the machine of {spec.scenario} has {study.cluster.nodes} nodes"
@@ -111,15 +111,14 @@ def plan_site(path: Path | str, name: str | None = None) -> Planned:
     return planned
 
 
-def _refuse_unled(path: Path, document: Document) -> None:
+def _refuse_unled(path: Path, document: Document, study: Study) -> None:
     """Refuse what a controller would have to keep to and cannot: limits over time, counted resources, many settings."""
     from wattline.scenario.read.steps import parse_step
 
     spec = document.spec
     told = f"{path}: scenario: {document.source.file}"
-    later = any(parse_step(step)[0] > 0 for step in spec.limit.steps)
-    steps = later or spec.limit.file is not None or spec.limit.warmup > 0
-    if steps or any(part.steps or part.demand_steps for part in spec.budget):
+    later = any(parse_step(step)[0] > 0 for step in spec.limit.steps) or spec.limit.warmup > 0
+    if later or len({watts for _, watts in study.options.limit_w}) > 1:
         raise InputError(
             f"{told} has a limit that changes over time, and a controller takes one; it is changed while it runs "
             "([signal], OpenADR, pushes by HTTP)"

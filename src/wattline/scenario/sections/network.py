@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
 
-from wattline.errors import did_you_mean
 from wattline.model.communication import Communication
 from wattline.model.networks import KINDS, find_network, parse_network
 from wattline.model.networks.base import Network
@@ -64,14 +62,10 @@ def build_network(spec: NetworkSpec | None, context: Context) -> Network | None:
     return network
 
 
-def add_network(options: Options, spec: NetworkSpec | None, context: Context, kinds: Sequence[str]) -> Options:
-    """Return options with what jobs send, by the ``kinds`` that there are."""
+def add_network(options: Options, spec: NetworkSpec | None, context: Context) -> Options:
+    """Return options with what jobs send, by their kinds."""
     if spec is None:
         return options
-    for i, sender in enumerate(spec.job):
-        if sender.kind not in kinds:
-            told = did_you_mean(sender.kind, kinds) if kinds else "; the jobs have no kinds"
-            raise context.error(("network", "job", i, "kind"), f"no job is of kind {sender.kind!r}{told}")
     sent = [
         context.located(
             ("network", "job", i),

@@ -172,8 +172,8 @@ class TraceSpec(Section):
     phase: list[PhaseSpec] = Field(default_factory=list, description="phases of arrivals (bursty)")
 
 
-def check_trace(spec: TraceSpec, classes: Sequence[str]) -> Iterator[Problem]:
-    """Yield keys that do not go with the source of the jobs, or that it lacks; ``classes`` are those of the nodes."""
+def check_trace(spec: TraceSpec) -> Iterator[Problem]:
+    """Yield keys that do not go with the source of the jobs, or that it lacks."""
     here: KeyPath = ("trace",)
     if (spec.file is None) == (spec.generator is None):
         yield here, "needs exactly one of 'file' and 'generator'"
@@ -188,17 +188,22 @@ def check_trace(spec: TraceSpec, classes: Sequence[str]) -> Iterator[Problem]:
         yield from _check_columns((*here, "columns"), spec)
     if kind in ("poisson", "bursty") and not spec.type:
         yield here, f'generator = "{kind}" needs at least one [[trace.type]]'
-    yield from _check_types((*here, "type"), spec.type, classes)
+    yield from _check_types((*here, "type"), spec.type)
     if kind == "bursty" and len(spec.phase) < 2:
         yield here, 'generator = "bursty" needs at least two [[trace.phase]]'
 
 
-def _check_types(here: KeyPath, types: Sequence[JobTypeSpec], classes: Sequence[str]) -> Iterator[Problem]:
-    """Yield classes that the machine does not have, and floors above the power."""
-    for i, one in enumerate(types):
+def check_classes(spec: TraceSpec, context: Context, classes: Sequence[str]) -> None:
+    """Refuse types of jobs for node classes that the machine does not have."""
+    for i, one in enumerate(spec.type):
         if one.class_ is not None and one.class_ not in classes:
-            hint = did_you_mean(one.class_, classes) if classes else "; the machine has none"
-            yield (*here, i, "class"), f"there is no node class {one.class_!r}{hint}"
+            told = f"there is no node class {one.class_!r}{did_you_mean(one.class_, classes)}"
+            raise context.error(("trace", "type", i, "class"), told)
+
+
+def _check_types(here: KeyPath, types: Sequence[JobTypeSpec]) -> Iterator[Problem]:
+    """Yield floors above the power."""
+    for i, one in enumerate(types):
         if one.floor is not None and one.power is not None and one.floor > one.power:
             yield (*here, i, "floor"), f"a cap cannot raise power: it is above power = {show_power(one.power)}"
 
