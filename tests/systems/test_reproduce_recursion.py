@@ -90,6 +90,7 @@ def test_the_page_is_one_file_that_asks_nothing_of_the_network(reproduced: Repro
         assert claim.where in text
     for figure in ("Fig. 1:", "Fig. 2:", "Fig. 3:", "Over randomized runs", "Energy against workload"):
         assert figure in text
+    assert "potential load" in text
     assert (reproduced.path.parent / "figure-1" / "jobs.parquet").is_file()
 
 
