@@ -133,6 +133,10 @@ def test_budgets_over_time(wattline: Call, folder: Path) -> None:
     assert found["system"] == "cluster"
     assert found["budgets"]["cluster"]["granted"][:3] == [[0.0, 5200.0], [28800.0, 4700.0], [39600.0, 3200.0]]
     assert "has no [[budget]] tables" in wattline("budget", "small.toml").err
+    free = '[[budget]]\nname = "site"\nsystem = true\nsteps = [[0, "1 kW"], ["1 h", "off"]]\n'
+    (folder / "free.toml").write_text((folder / "small.toml").read_text() + free)
+    found = json.loads(wattline("budget", "free.toml", "--json").out)
+    assert found["budgets"]["site"]["granted"] == [[0.0, 1000.0], [3600.0, None]]  # JSON has no number without end
 
 
 def test_who_names_no_demand_asks_for_the_whole_budget(wattline: Call, folder: Path) -> None:

@@ -73,6 +73,14 @@ def test_the_published_example_in_plain_words(wattline: Call) -> None:
     assert max(map(len, answer.out.splitlines())) <= 80
 
 
+def test_a_draw_at_every_power_is_told_as_one(wattline: Call) -> None:
+    """The same nodes at the same price: nobody wins, and nothing says so."""
+    alike = ["--power", "7kW", "--high-max", "380W", "--older-min", "180W", "--faster", "0", "--cost-ratio", "1"]
+    said = words(wattline("plan", *alike, *LU).out)
+    assert "A draw" in said
+    assert "Power budgets at which more nodes win or draw, up to 14,000 W: from 380 W on." in said
+
+
 @pytest.mark.parametrize("slope", ["5", "2.5", "-0.542", "-0.3"])
 def test_the_break_even_ratio_is_one_on_both_sides(wattline: Call, slope: str) -> None:
     """Where more nodes slow the application it breaks even below a ratio, else from one on: the verdict on both sides

@@ -492,6 +492,17 @@ def test_empty_cells_are_computed_from_begin_and_end(tmp_path: Path) -> None:
     assert [note.action for note in trace.notes].count("dropped") == 1
 
 
+def test_an_end_and_a_run_time_tell_the_begin(tmp_path: Path) -> None:
+    """So the wait is known; a begin that is told goes before it, and a second of rounding is none."""
+    path = tmp_path / "a.csv"
+    path.write_text("s,b,e,r,n\n10,,25,5,2\n11,15,22,7,2\n12,,20,8.5,2\n13,,,5,2\n14,never,25,5,2\n")
+    columns = {"submit_s": "s", "end_s": "e", "work_s": "r", "nodes": "n"}
+    waits = read_trace(path, columns=columns).jobs.recorded_wait_s
+    np.testing.assert_array_equal(waits, [10.0, 4.0, 0.0, np.nan, 6.0])
+    waits = read_trace(path, columns={**columns, "start_s": "b"}).jobs.recorded_wait_s
+    np.testing.assert_array_equal(waits, [10.0, 4.0, 0.0, np.nan, np.nan])
+
+
 def test_a_wait_that_is_not_the_begin_less_the_submission_is_mentioned(tmp_path: Path) -> None:
     """It is taken as it is told."""
     path = tmp_path / "a.csv"

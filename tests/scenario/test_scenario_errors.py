@@ -142,6 +142,10 @@ MISTAKES = {
         GOOD + '[limit]\npower = 3\nrepeat = "1 d"\n',
         "s.toml:14: [limit] repeat: goes with steps",
     ),
+    "repeat beside a file": (
+        GOOD + '[limit]\nfile = "limits.csv"\nrepeat = "1 d"\n',
+        "s.toml:14: [limit] repeat: goes without file",
+    ),
     "step after the repeat": (
         GOOD + '[limit]\nrepeat = "1 h"\nsteps = [["2 h", "3 kW"]]\n',
         "s.toml:14: [limit] steps: comes after the steps begin anew",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from wattline.api.listener import Listener
 from wattline.api.runs import as_text, check_switches, folder_at, path_of
 from wattline.api.studies import Study, load, only
 from wattline.errors import InputError, ScenarioError, shorten
+from wattline.finite import to_finite
 
 if TYPE_CHECKING:
     from wattline.bidding.across import Margin
@@ -87,7 +87,7 @@ class BidResult:
             "feasible": self.choice.feasible,
             "history": self.choice.history,
         }
-        return dict(_plain(told))
+        return dict(to_finite(told))
 
     def write(self, path: Path | str, *, force: bool = False) -> Path:
         """Write the scenario with the bid put in, under its verdict.
@@ -402,12 +402,3 @@ def _save(folder: Path, data: dict[str, Any]) -> None:
         (folder / CERTIFICATE).write_text(text + "\n", encoding="utf-8")
     except OSError as problem:
         raise ScenarioError(f"{folder}: cannot be written ({problem.strerror}); give another --out") from None
-
-
-def _plain(value: Any) -> Any:
-    """Return values as JSON knows them: null where there is no finite number."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

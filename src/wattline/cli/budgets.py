@@ -31,7 +31,7 @@ def budget(
 ) -> None:
     """Show what every budget of a scenario is granted over time, down to the machine.
 
-    Nothing is simulated. The budget of the machine is the power limit of a run.
+    Nothing is simulated. The budget of the machine is the power limit of a run. In JSON null stands for no limit.
 
     For example:
 

@@ -41,8 +41,8 @@ class BreakEven:
 
     ``nodes`` is the least number of older nodes that breaks even, ``cost_ratio`` that number over n_wc, ``older_price``
     the highest price at which the money buys them; ``faster`` the greatest advantage of a high-end node that they make
-    up for; ``powers_w`` the budgets at which more nodes win, up to ``unknown_w`` from which on a law has no answer
-    (None: up to twice the budget); ``powers_exact``: these are all of them (else a grid was looked at).
+    up for; ``powers_w`` the budgets at which more nodes win or draw, up to ``unknown_w`` from which on a law has no
+    answer (None: up to twice the budget); ``powers_exact``: these are all of them (else a grid was looked at).
     ``node_ranges`` are all numbers of older nodes that break even, first and last; where a law rises with nodes, or has
     no answer, the last range ends before the power does.
     """
@@ -168,8 +168,8 @@ def _advantage(question: Question, applications: Sequence[Application]) -> float
 def _powers(
     question: Question, applications: Sequence[Application]
 ) -> tuple[tuple[tuple[float, float], ...], float | None, bool]:
-    """Return the budgets up to twice the given one at which more nodes win, the one above it from which nobody knows,
-    and whether these are all.
+    """Return the budgets up to twice the given one at which more nodes win or draw, the one above it from which nobody
+    knows, and whether these are all.
 
     Nothing changes between two budgets at which a number of nodes or a measured configuration does, so that the middle
     tells. On very large machines these are too many, and a grid is looked at.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from wattline.finite import to_finite
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -134,17 +135,8 @@ class Reproduction:
             "remarks": list(self.remarks),
             "claims": [claim.to_dict() for claim in self.claims],
             "tables": {name: table.to_dict() for name, table in self.tables.items()},
-            "numbers": _finite(self.numbers),
+            "numbers": to_finite(self.numbers),
         }
-
-
-def _finite(value: Any) -> Any:
-    """Return the same with null for what is no number, as JSON has it."""
-    if isinstance(value, Mapping):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def begin_page(

@@ -292,8 +292,7 @@ def tune_pid(
     told = {}
     for name, tried in (("tuned", gains), ("published", Gains())):
         got = figures(*respond(plant, tried, period_s, lasting_s))
-        told[name] = {key: value if math.isfinite(value) else None for key, value in asdict(got).items()}
-        told[name] |= asdict(tried)
+        told[name] = asdict(got) | asdict(tried)
         settled = f"{in_full(got.settle_s, 2)} s" if math.isfinite(got.settle_s) else "never"
         terminal.line(
             f"{name:<10} kp {in_full(tried.kp, 3)}, ki {in_full(tried.ki, 3)}/s, kd {in_full(tried.kd, 3)} s: "

@@ -98,7 +98,7 @@ def _applications(found: Answered) -> list[str]:
         by[outcome.speedup >= 1 - EVEN].append(f"{outcome.name} ({outcome.speedup - 1:+.0%})")
     if len(found.plan.outcomes) < 2 or not by[True] or not by[False]:
         return []
-    return [f"More nodes are faster for {', '.join(by[True])}, slower for {', '.join(by[False])}."]
+    return [f"More nodes are as fast or faster for {', '.join(by[True])}, slower for {', '.join(by[False])}."]
 
 
 def _reasons(found: Answered) -> list[str]:
@@ -169,7 +169,7 @@ def _powers(found: Answered) -> str:
     top = min(top, unknown or top)
     ends = f" From {watts(unknown)} on a law has no answer (a line is at zero)." if unknown is not None else ""
     if not spans:
-        return f"At no power budget up to {watts(top)} do more nodes win.{ends}"
+        return f"At no power budget up to {watts(top)} do more nodes win or draw.{ends}"
     spans = tuple((a, b) for a, b in spans if a < top)
     about = "" if found.even.powers_exact else ", looked at in steps"
     words = [f"from {watts(a)} on" if b >= top else f"{watts(a)} to {watts(b)}" for a, b in spans]
@@ -178,7 +178,7 @@ def _powers(found: Answered) -> str:
         words = [
             f"{len(spans)} spans from {watts(spans[0][0])} on (whole nodes make steps), the longest {words[longest]}"
         ]
-    return f"Power budgets at which more nodes win, up to {watts(top)}{about}: {', '.join(words)}.{ends}"
+    return f"Power budgets at which more nodes win or draw, up to {watts(top)}{about}: {', '.join(words)}.{ends}"
 
 
 def _nodes(found: Answered) -> str:

@@ -62,8 +62,9 @@ def check_limit(spec: LimitSpec, *, nested: bool) -> Iterator[Problem]:
     here: KeyPath = ("limit",)
     if spec.steps and {"power", "warmup"} & spec.model_fields_set:
         yield (*here, "steps"), "give either power (with warmup) or steps"
-    if spec.file is not None and {"power", "warmup", "steps", "repeat"} & spec.model_fields_set:
-        yield (*here, "file"), "give either power, steps or a file"
+    beside = [key for key in ("power", "warmup", "steps", "repeat") if key in spec.model_fields_set]
+    if spec.file is not None and beside:
+        yield (*here, beside[0]), "goes without file: give power (with warmup), or steps (with repeat), or a file"
     if spec.repeat is not None and not spec.steps:
         yield (*here, "repeat"), "goes with steps, and there are none"
     elif "steps" in spec.model_fields_set and not spec.steps:

@@ -318,6 +318,9 @@ def _derive(path: Path | str, rows: _Mapped, options: ReadOptions) -> None:
             raise TraceError.at(path, "processors are no nodes", field=own, hint=hint)
         given["nodes"] = np.ceil(given["processors"] / options.cores_per_node)
         _inherit(rows, "nodes", "processors")
+    if end is not None and "work_s" in given:
+        begun = _begun(rows, end)
+        start = begun if start is None else _filled(start, begun, rows.wrong["start_s"])
     if "work_s" not in given and start is not None and end is not None:
         given["work_s"] = end - start
         _inherit(rows, "work_s", "end_s", "start_s")
@@ -338,6 +341,16 @@ def _derive(path: Path | str, rows: _Mapped, options: ReadOptions) -> None:
         _inherit(rows, "draw_w", "job_w")
     if "recorded_energy_j" in given:
         _fill_power(rows)
+
+
+def _begun(rows: _Mapped, end: Floats) -> Floats:
+    """Return when jobs began, of which their end and their run time are told; what is rounded begins at its
+    submission.
+    """
+    submit = rows.values["submit_s"]
+    start: Floats = end - rows.values["work_s"]
+    rounded = (start < submit) & (start >= submit - ROUNDED_S)
+    return np.where(rounded, submit, start)
 
 
 def _filled(told: Floats, computed: Floats, wrong: Mask) -> Floats:

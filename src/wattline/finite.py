@@ -1,0 +1,20 @@
+"""Numbers as JSON can have them: it knows neither NaN nor the infinities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+def to_finite(value: Any) -> Any:
+    """Return plain data with None for every number that is not finite: nothing known, no limit, no end.
+
+    >>> to_finite({"limit_w": math.inf, "rows": [(0.0, math.nan)]})
+    {'limit_w': None, 'rows': [[0.0, None]]}
+    """
+    if isinstance(value, Mapping):
+        return {key: to_finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
