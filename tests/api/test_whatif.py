@@ -147,6 +147,16 @@ def test_the_idle_power_of_added_nodes_is_named() -> None:
     assert "The cause is the idle power of the 10 added nodes" in found.sentence
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_shorter_waits_have_no_cause() -> None:
+    """Nodes that are added make waits longer than the limit alone, and still shorter than they are in the log."""
+    trace = wl.draw_trace("lublin", nodes=64, jobs=300, load=0.8, seed=2)
+    machine = wl.Machine(nodes=64, idle="90 W", max="350 W")
+    together = wl.whatif(trace, machine, limit="-20%", nodes="+20%").answers[-1]
+    assert more_wait_s(together.before, together.after) < 0.0
+    assert together.cause is None
+
+
 def test_wide_jobs_are_named() -> None:
     """Three jobs that take the whole machine are the cause of what growth does to all others, and are named by their
     ids.

@@ -104,6 +104,23 @@ def test_what_may_be_chance_is_said_to_be(summary: Summary) -> None:
     assert "chance" not in answer(compare({"a": of(10.0, 20.0, 30.0), "b": of(15.0, 25.1, 35.0)}))
 
 
+def test_the_sentence_is_of_runs_that_pair(summary: Summary) -> None:
+    """Where none does, the means of all are told, with what they may come from."""
+
+    def of(**waits: float) -> list[Summary]:
+        waited = {int(seed[1:]): replace(summary.wait_s, mean=wait) for seed, wait in waits.items()}
+        return [replace(summary, seed=seed, wait_s=found) for seed, found in waited.items()]
+
+    said = answer(compare({"a": of(s3=10.0), "b": of(s7=20.0)}))
+    assert said == "With b instead of a the mean wait is 20 s instead of 10 s (100 % more, in runs of different seeds, which may be chance)."  # fmt: skip
+    assert "no difference" in answer(compare({"a": of(s3=10.0), "b": of(s7=10.0)}))
+    some = compare({"a": of(s1=100.0, s2=10.0), "b": of(s2=12.0, s3=8.0)})
+    assert "is 12 s instead of 10 s (20 % more, in runs of equal seeds alone)" in answer(some)
+    assert change(some.row("wait_s.mean"), 1) == "+20 %"
+    three = answer(compare({"a": of(s1=100.0), "b": of(s1=12.0), "c": of(s2=8.0)}))
+    assert three.endswith("Their runs have different seeds: some of it may be chance.")
+
+
 def test_keys_that_differ(journals: dict[str, Journal]) -> None:
     """Keys of the scenarios that are not the same in all have a row; of listed policies the one that ran counts."""
     found = differing_keys({label: journal.manifest for label, journal in journals.items()})

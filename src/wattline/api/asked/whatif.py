@@ -316,13 +316,12 @@ def _ground(jobs: Trace, machine: Machine) -> Ground:
 def _cause(answer: Answer, asked: WhatIf, jobs: Trace, ground: Ground) -> Cause | None:
     """Return what longer waits come from: the suspect without whom most of the effect is gone."""
     before_s, after_s = mean_waits_s(answer.before, answer.after)
+    if not (after_s > before_s and is_noticed(before_s, after_s)):
+        return None
     added = _idle_of_added(answer, asked, ground)
     if added is not None and added.part >= DOMINANT:
         return added
-    found = []
-    if after_s > before_s and is_noticed(before_s, after_s):
-        found = _suspects(answer, asked, jobs, ground)
-    return choose(found)
+    return choose(_suspects(answer, asked, jobs, ground))
 
 
 def _idle_of_added(answer: Answer, asked: WhatIf, ground: Ground) -> Cause | None:
@@ -330,16 +329,11 @@ def _idle_of_added(answer: Answer, asked: WhatIf, ground: Ground) -> Cause | Non
     count, limit_w = answer.setting.get("cluster.nodes"), answer.setting.get("limit.power")
     if limit_w is None or count is None or count <= ground.nodes or not ground.idle_w > 0.0:
         return None
-    fewer = {key: value for key, value in answer.setting.items() if key != "cluster.nodes"}
-    alone = next((one.after for one in asked.answers if one.setting == fewer), None)
-    alone = alone or asked.study.at(fewer).simulate(listener=Silent())
-    effect_s = more_wait_s(alone, answer.after)
-    if not (effect_s > 0.0 and is_noticed(*mean_waits_s(alone, answer.after))):
-        return None
     lighter = dict(answer.setting) | {"cluster.idle": ground.idle_w * ground.nodes / count}
-    left_s = more_wait_s(alone, asked.study.at(lighter).simulate(listener=Silent()))
+    whole_s = more_wait_s(answer.before, answer.after)
+    left_s = more_wait_s(answer.before, asked.study.at(lighter).simulate(listener=Silent()))
     words = idle_words(count - ground.nodes, ground.idle_w, limit_w, ground.unit, added=True)
-    return Cause(words, min(1.0, 1.0 - left_s / effect_s))
+    return Cause(words, min(1.0, 1.0 - left_s / whole_s))
 
 
 def _suspects(answer: Answer, asked: WhatIf, jobs: Trace, ground: Ground) -> list[Cause]:

@@ -98,11 +98,15 @@ ABOVE_ONE = ("learning.errors.overcount", "learning.errors.under_peak", "regulat
 
 @dataclass(frozen=True)
 class Row:
-    """One metric: an estimate per label, and its difference to the first label over the runs both have (or None)."""
+    """One metric: an estimate per label, and its difference to the first label over the runs both have (or None).
+
+    ``references`` are means of the first label over the runs that each difference is of (NaN: there are none).
+    """
 
     metric: Metric
     estimates: tuple[Estimate, ...]
     differences: tuple[Estimate | None, ...]
+    references: tuple[float, ...]
 
     def interval(self, column: int) -> tuple[float, float]:
         """Return the 95 % interval of a label's mean, within what the metric can be: a share lies between 0 and 1.
@@ -126,7 +130,8 @@ class Comparison:
 
     ``runs`` is how many each label has, ``paired_by`` how they pair, ``notes`` what a reader of differences must know:
     runs without a partner, and partners that ran other jobs. ``started`` is how many more jobs start in a run than with
-    the first label: where it is not 0, waits are means of other jobs.
+    the first label: where it is not 0, waits are means of other jobs. ``pairs`` is how many runs of each label have a
+    partner.
     """
 
     labels: tuple[str, ...]
@@ -135,6 +140,12 @@ class Comparison:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     started: tuple[float, ...] = ()
+    pairs: tuple[int, ...] = ()
+
+    @property
+    def all_pair(self) -> bool:
+        """Whether every run has a partner, so that means of labels differ as their runs do."""
+        return all(count == runs == self.runs[0] for count, runs in zip(self.pairs, self.runs, strict=True))
 
     def row(self, path: str) -> Row:
         """Return the row of a metric by its path."""
@@ -177,14 +188,17 @@ def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = M
         values = {label: [s.value(metric.path) for s in summaries] for label, summaries in runs.items()}
         if not _says_something(metric, [v for column in values.values() for v in column]):
             continue
-        differences = (
-            None if label == first else estimate([values[label][j] - values[first][i] for i, j in pairs[label]])
-            for label in runs
-        )
-        rows.append(Row(metric, tuple(estimate(values[label]) for label in runs), tuple(differences)))
+        differences, references = [], []
+        for label in runs:
+            beside = [(values[first][i], values[label][j]) for i, j in pairs[label]]
+            differences.append(None if label == first else estimate([other - one for one, other in beside]))
+            references.append(estimate([one for one, other in beside if math.isfinite(other - one)]).mean)
+        estimates = tuple(estimate(values[label]) for label in runs)
+        rows.append(Row(metric, estimates, tuple(differences), tuple(references)))
     counts, notes = tuple(len(s) for s in runs.values()), _notes(runs, pairs)
     started = tuple(more_started(runs[first], runs[label], pairs[label]) for label in runs)
-    return Comparison(tuple(runs), counts, paired_by, tuple(rows), notes, started)
+    paired = tuple(len(pairs[label]) for label in runs)
+    return Comparison(tuple(runs), counts, paired_by, tuple(rows), notes, started, paired)
 
 
 def more_started(reference: Sequence[Summary], others: Sequence[Summary], pairs: Sequence[tuple[int, int]]) -> float:

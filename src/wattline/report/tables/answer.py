@@ -27,12 +27,12 @@ def answer(found: Comparison, effects: Mapping[str, Effects] | None = None) -> s
     """Return the sentence of a comparison: two labels against each other, or the best of more."""
     rows = [row for path in TOLD for row in found.rows if row.metric.path == path]
     if len(found.labels) == 1:
-        return f"{found.labels[0]}: {_list([f'{_name(row)} {_value(row, 0)}' for row in rows])}."
+        return f"{found.labels[0]}: {_list([f'{_name(row)} {_value(row, row.estimates[0].mean)}' for row in rows])}."
     if len(found.labels) > 2:
         return _best(found, rows)
     first, other = found.labels
     more = found.started[1] if found.started else 0.0
-    told = [words for row in rows if (words := _changed(row, more))]
+    told = [words for row in rows if (words := _changed(row, more, all_pair=found.all_pair))]
     head = (
         f"With {other} instead of {first} {_list(told)}."
         if told
@@ -70,14 +70,19 @@ def _most(row: Effect, what: str) -> str:
     return f"{who} most in all ({whole} {'more' if row.change_s > 0 else 'less'}, {each} a job)"
 
 
-def _changed(row: Row, more: float) -> str:
+def _changed(row: Row, more: float, *, all_pair: bool) -> str:
     """Return how a metric changed from the first label to the second, in which so many more jobs start; "" where it
     did not.
+
+    It is told of the runs that have a partner, and of all where none has.
     """
-    before, after, difference = row.estimates[0].mean, row.estimates[1].mean, row.differences[1]
-    if difference is None or math.isnan(difference.mean):
-        return ""
-    if abs(difference.mean) <= SAME * max(abs(before), abs(after)):
+    difference, before = row.differences[1], row.references[1]
+    paired = difference is not None and not math.isnan(difference.mean)
+    if difference is not None and paired:
+        after, may_be = before + difference.mean, math.isfinite(difference.half_width) and not difference.excludes_zero
+    else:
+        before, after, may_be = row.estimates[0].mean, row.estimates[1].mean, True
+    if math.isnan(after - before) or abs(after - before) <= SAME * max(abs(before), abs(after)):
         return ""
     remarks = []
     if more and row.metric.path == "wait_s.mean":
@@ -86,10 +91,12 @@ def _changed(row: Row, more: float) -> str:
     elif before > 0 and after > 0:
         ratio = after / before
         remarks.append(f"{number(ratio, 2)} times as much" if ratio > 10 else _percent(ratio))
-    if math.isfinite(difference.half_width) and not difference.excludes_zero:
+    if not all_pair:
+        remarks.append("in runs of equal seeds alone" if paired else "in runs of different seeds")
+    if may_be:
         remarks.append("which may be chance")
     verb = "are" if row.metric.path == "jobs.finished" else "is"
-    return f"{_name(row)} {verb} {_value(row, 1)} instead of {_value(row, 0)}" + (
+    return f"{_name(row)} {verb} {_value(row, after)} instead of {_value(row, before)}" + (
         f" ({', '.join(remarks)})" if remarks else ""
     )
 
@@ -110,19 +117,20 @@ def _best(found: Comparison, rows: Sequence[Row]) -> str:
         last = (min if row.metric.better == "higher" else max)(range(len(means)), key=lambda i: means[i])
         told.append(
             f"{_name(row)} {'are most' if row.metric.better == 'higher' else 'is least'} with {found.labels[pick]} "
-            f"({_value(row, pick)}; {found.labels[last]}: {_value(row, last)})"
+            f"({_value(row, means[pick])}; {found.labels[last]}: {_value(row, means[last])})"
         )
     if not told:
         return f"Among {len(found.labels)} settings waits, energy and finished jobs are the same."
-    return f"Of {len(found.labels)} settings {_list(told)}."
+    alone = "" if found.all_pair else " Their runs have different seeds: some of it may be chance."
+    return f"Of {len(found.labels)} settings {_list(told)}.{alone}"
 
 
 def _name(row: Row) -> str:
     return NAMES[row.metric.path]
 
 
-def _value(row: Row, column: int) -> str:
-    mean, unit = row.estimates[column].mean, row.metric.unit
+def _value(row: Row, mean: float) -> str:
+    unit = row.metric.unit
     if unit == "$":
         return f"${number(mean, 4)}"
     return number(mean, 4) if unit == "jobs" else show(mean, unit)

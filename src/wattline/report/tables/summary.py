@@ -158,7 +158,7 @@ def _legend(comparison: Comparison) -> list[str]:
 
 def change(row: Row, column: int) -> str:
     """Return how a label differs from the first one: ``▼45 %`` beyond doubt, ``≈`` within it, ``-45 %`` for one run."""
-    difference, reference = row.differences[column], row.estimates[0].mean
+    difference, reference = row.differences[column], row.references[column]
     if difference is None or math.isnan(difference.mean) or is_rounding(row, column):
         return ""
     known = abs(reference) > ROUNDING * abs(
@@ -177,7 +177,7 @@ def change(row: Row, column: int) -> str:
 def is_rounding(row: Row, column: int) -> bool:
     """Tell whether a label differs from the first one by nothing but the rounding of sums."""
     difference = row.differences[column]
-    return difference is not None and abs(difference.mean) <= ROUNDING * abs(row.estimates[0].mean)
+    return difference is not None and abs(difference.mean) <= ROUNDING * abs(row.references[column])
 
 
 def _fits(comparison: Comparison, others: int) -> bool:
