@@ -146,6 +146,45 @@ def test_a_run_that_is_cut_is_truncated() -> None:
     assert told["mean_wait_s"] > 0
 
 
+def test_jobs_that_have_not_come_when_a_run_is_cut_are_not_counted() -> None:
+    """Means are of those that came, as in the summary; that is put right with the last reward."""
+    jobs = wl.from_frame({"submit_s": [0, 10, 1000, 1001], "work_s": [50, 20, 10, 10], "nodes": [1, 1, 1, 1]})
+    settings = {"run.until": 100}
+    one = wl.Machine(nodes=1, idle=100, max=300)
+    run = wl.simulate(jobs, one, select="first-fit", settings=settings, progress=False)
+    for name, expected in (
+        ("bounded-slowdown", run.summary.bounded_slowdown.mean),
+        ("wait", run.summary.wait_s.mean / 3600.0),
+    ):
+        env = wg.SelectEnv(jobs, one, k=4, variety=1, reward=name, settings=settings)
+        reward, told = play(env, lambda seen, _told: first(seen, ALLOWED, 4))
+        assert reward == pytest.approx(-expected, rel=1e-12)
+        assert told["mean_bounded_slowdown"] == pytest.approx(run.summary.bounded_slowdown.mean)
+        assert told["mean_wait_s"] == pytest.approx(20.0)
+
+
+def test_what_happens_before_the_first_decision_is_rewarded() -> None:
+    """A node is out of service for an hour, or a job starts by the rule on deadlocks, before anybody is asked."""
+    out = [{"start": 0, "end": 3600, "nodes": "0-0"}]
+    jobs = wl.from_frame({"submit_s": [0, 5], "work_s": [20, 10], "nodes": [2, 1]})
+    steps = {"limit.steps": [["0 s", "450 W"], ["100 s", "off"]], "limit.deadlock": "exceed"}
+    worlds: list[tuple[wl.Machine, dict[str, Any]]] = [
+        (wl.Machine(nodes=2, idle=100, max=300, outages=out), {}),
+        (wl.Machine(nodes=2, idle=100, max=300), steps),
+    ]
+    for machine, settings in worlds:
+        run = wl.simulate(jobs, machine, select="first-fit", settings=settings, progress=False)
+        power = run.summary.power
+        for name, expected in (
+            ("energy", run.summary.energy.total_j / 3.6e6),
+            ("violations", (power.above_limit_s if settings else 0.0) / 3600.0),
+            ("bounded-slowdown", run.summary.bounded_slowdown.mean),
+        ):
+            env = wg.SelectEnv(jobs, machine, k=4, variety=1, reward=name, settings=settings)
+            reward, _ = play(env, lambda seen, _told: first(seen, ALLOWED, 4))
+            assert reward == pytest.approx(-expected, rel=1e-9), name
+
+
 def test_many_worlds_give_what_each_gives_alone() -> None:
     """A vector environment plays the episodes of single ones: same rewards, then the next episode begins."""
     given: dict[str, Any] = {"length": 40, "variety": 6, "k": 12}

@@ -145,9 +145,10 @@ class Playing:
             self.episodes.give_back(*playing)
 
     def first(self, goes: npt.NDArray[np.bool_]) -> None:
-        """Carry worlds that have just begun to their first question."""
+        """Carry worlds that have just begun to their first question; what happens before it counts in the first
+        reward.
+        """
         self.worlds.play(goes)
-        self._paid[goes] = np.einsum("ws,ws->w", self._factors, self.worlds.sums)[goes]
         if (goes & self.worlds.over).any():
             raise RunError(f"an episode ends before its first decision of {self.slot}: nothing is asked in it")
 
@@ -160,6 +161,8 @@ class Playing:
         else:
             self._decide_bids(np.clip(np.asarray(actions, dtype=np.float64).reshape(self.count, 2), 0.0, 1.0), goes)
         self.worlds.play(goes)
+        for w in np.flatnonzero(goes & self.worlds.over):
+            self._count_who_came(int(w))
         total = np.einsum("ws,ws->w", self._factors, self.worlds.sums)
         reward = np.where(goes, total - self._paid, 0.0)
         self._paid[goes] = total[goes]
@@ -167,6 +170,13 @@ class Playing:
             for w in np.flatnonzero(goes & self.worlds.over):
                 reward[w] -= self.rewards.bill * self.episodes.cost(self.world(int(w)))
         return reward
+
+    def _count_who_came(self, w: int) -> None:
+        """Let means of an episode that is over be those of the jobs that came: others may be cut off before."""
+        status = self.world(w).state.status
+        came = int(np.count_nonzero(~np.isin(status, (codes.FUTURE, codes.HELD, codes.REJECTED))))
+        self._runs[w] = max(1, came)
+        self._factors[w] = self.rewards.factors(came)
 
     def _decide_bids(self, shares: Floats, goes: npt.NDArray[np.bool_]) -> None:
         """Make bids of shares: the mean between idle and full power, the reserve of what both leave room for."""
