@@ -114,6 +114,24 @@ def test_bids_are_those_that_were_decided(tmp_path: Any) -> None:
     assert times.size >= asked
 
 
+def test_rewards_of_bids_are_those_of_the_run_with_the_same_bids(tmp_path: Any) -> None:
+    """The first hour, before anybody is asked, counts; hours that are not billed are in no bill."""
+    toml = SOLD.replace('from = "2 h"', "") + '\n[prices]\nenergy = "46 $/MWh"\n'
+    assert "warmup" in toml
+    (tmp_path / "sold.toml").write_text(toml)
+    setter = wg.Setter.of(np.zeros(wg.Setter.size("bid", 1, 1)), "bid", k=1, hidden=1)
+    setter.straight[:, -1] = 0.3, 0.5
+    wg.save_policy(str(tmp_path / "constant.py"), setter, k=1, name="constant")
+    run = wl.load(tmp_path / "sold.toml", {"policy.bid": str(tmp_path / "constant.py")}).simulate(progress=False)
+    summary = run.summary
+    assert summary.accounts is not None
+    assert summary.accounts.total.cost < 0.99 * run.hours["cost"].sum()
+    for name, expected in (("bill", summary.accounts.total.cost), ("energy", summary.energy.total_j / 3.6e6)):
+        env = wg.BidEnv(tmp_path / "sold.toml", k=1, variety=1, reward=name)
+        reward, _ = steps(env, np.array([0.3, 0.5], dtype=np.float32))
+        assert reward == pytest.approx(-expected, rel=1e-6), name
+
+
 def test_a_scenario_without_bids_is_refused() -> None:
     """Bids need a market: one line says what is missing."""
     with pytest.raises(wl.InputError, match="the scenario has no bids to make"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import wattline as wl
@@ -31,3 +33,18 @@ def test_jobs_of_no_length_draw_at_no_time() -> None:
     found = wl.simulate(trace, MACHINE).summary.recorded_power
     assert found is not None
     assert vars(found.recorded) == {"energy_j": 9650.0, "mean_w": 480.0, "peak_w": 480.0}
+
+
+@pytest.mark.filterwarnings("ignore::wattline.WattlineWarning")
+def test_the_simulated_jobs_are_those_that_the_log_knows(tmp_path: Path) -> None:
+    """One has a power, one an energy alone, and one neither: two count on both sides, from the journal too."""
+    path = tmp_path / "log.csv"
+    rows = ["0,1000,1,0,300,", "0,1000,1,0,,250000", "0,1000,1,0,,"]
+    path.write_text("\n".join(["submit_s,work_s,nodes,recorded_wait_s,draw_w,recorded_energy_j", *rows]) + "\n")
+    run = wl.simulate(path, wl.Machine(nodes=4, idle=90, max=350))
+    assert run.jobs["energy_j"].to_list() == [300e3, 350e3, 350e3]
+    run.write(tmp_path / "journal")
+    for summary in (run.summary, wl.read_run(tmp_path / "journal").summary):
+        found = summary.recorded_power
+        assert found is not None
+        assert (found.jobs, found.recorded.energy_j, found.simulated.energy_j) == (2, 550e3, 650e3)

@@ -94,14 +94,15 @@ class Episodes:
             raise InputError("reward: there is no bill without [prices]; give settings={'prices.energy': …}")
 
     def cost(self, world: World) -> float:
-        """Return the bill of an episode so far, in dollars."""
+        """Return what the billed time of an episode costs, in dollars."""
         from wattline.market.hour import total
         from wattline.wiring.tables import frames
 
         billing = self.wired(0).billing
         assert billing is not None  # noqa: S101 - it was asked for when the environment was made
         result = world.simulation.result("until")
-        return total(billing.rows(result, frames(result)["timeline"])).cost
+        rows = billing.rows(result, frames(result)["timeline"])
+        return total([row for row in rows if row.billed]).cost
 
     def wired(self, number: int) -> Wired:
         """Return the run of an episode's scenario with all that it is made of."""

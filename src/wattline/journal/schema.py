@@ -83,6 +83,7 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
             "greatest power per node that its trace tells; nothing is simulated with it",
             null=True,
         ),
+        Column("recorded_energy_j", "f64", "J", "energy that its log recorded of it, likewise", null=True),
     ),
     "placements": (
         Column("job_id", "i64", "", "the job"),

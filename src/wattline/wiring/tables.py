@@ -114,7 +114,7 @@ def _jobs(result: Result, open_j: Floats) -> Columns:
         "restarts": s.restarts,
         **{
             name: getattr(jobs, name)
-            for name in ("priority", "after", "think_s", "draw_w", "floor_w", "stretch", "peak_w")
+            for name in ("priority", "after", "think_s", "draw_w", "floor_w", "stretch", "peak_w", "recorded_energy_j")
         },
     }
 

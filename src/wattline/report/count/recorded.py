@@ -77,7 +77,7 @@ def recorded_entry(jobs: JobTable, *, own_power: bool = True) -> dict[str, Any] 
     found = power_of(energy_j, start_s, start_s + jobs.work_s)
     basis = "energy" if np.isfinite(taken_j).any() else "power"
     numbers = {name: value if np.isfinite(value) else None for name, value in vars(found).items()}
-    return {"jobs": int(known.sum()), "basis": basis, **numbers}
+    return {"jobs": int(known.sum()), "basis": basis, "own_power": own_power, **numbers}
 
 
 def count_recorded(run: Run) -> RecordedPower | None:
@@ -87,7 +87,8 @@ def count_recorded(run: Run) -> RecordedPower | None:
     told: Mapping[str, Any] = (run.manifest.get("trace") or {}).get(KEY) or {}
     if not told or not run.has_power:
         return None
-    jobs = run.jobs.filter(run.jobs["draw_w"].is_not_null()) if told["jobs"] < run.jobs.height else run.jobs
+    known_w = run.jobs["draw_w"].is_not_null() & bool(told["own_power"])
+    jobs = run.jobs.filter(run.jobs["recorded_energy_j"].is_not_null() | known_w)
     columns = (jobs[name].fill_null(NAN).to_numpy() for name in ("energy_j", "start_s", "end_s"))
     energy_j, start_s, end_s = (np.asarray(column, dtype=np.float64) for column in columns)
     end_s = np.where(np.isfinite(start_s) & ~np.isfinite(end_s), run.end_s, end_s)  # they ran until it stopped
