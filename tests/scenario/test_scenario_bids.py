@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import wattline as wl
 from wattline.arrays import Floats
 from wattline.control.bidding import judge
 from wattline.errors import WattlineError
@@ -123,6 +124,27 @@ def test_a_file_says_when_nothing_is_promised(tmp_path: Path) -> None:
     assert (found.mean_w, found.reserve_w) == pytest.approx((9050.0, 750.0))
     steps, _ = journal_bids(open_journal(tmp_path / "out"))
     assert steps == [(0.0, Bid(9000.0, 800.0)), (7200.0, None), (10800.0, Bid(9100.0, 700.0))]
+
+
+def test_a_file_of_bids_gives_every_start_again(tmp_path: Path) -> None:
+    """Also those at the last instant, at which the bids of the policy are over."""
+    text = (
+        'kinds = "W14"\nseed = 2\n[trace]\ngenerator = "kinds"\nduration = "3 h"\n[cluster]\nnodes = 36\nidle = 169\n'
+        'max = 429\n[policy]\nselect = "slackline"\ncap = "match-target"\nbid = "fixed-heuristic"\n'
+        '[regulation]\nsignal = "gaussian"\nhours = 1\n'
+    )
+    (tmp_path / "made.toml").write_text(text)
+    made = wl.load(tmp_path / "made.toml").simulate(progress=False)
+    made.write(tmp_path / "journal")
+    steps, _ = journal_bids(open_journal(tmp_path / "journal"))
+    assert steps[-1] == (10800.0, None)
+    write_bids(tmp_path / "b.csv", steps)
+    given = text.replace('bid = "fixed-heuristic"\n', "").replace("[regulation]\n", '[regulation]\nbids = "b.csv"\n')
+    (tmp_path / "given.toml").write_text(given)
+    again = wl.load(tmp_path / "given.toml").simulate(progress=False)
+    assert (again.jobs["start_s"] == 10800.0).any()
+    assert again.jobs.equals(made.jobs)
+    assert again.timeline.equals(made.timeline)
 
 
 def test_bids_of_other_times_do_not_count(tmp_path: Path) -> None:

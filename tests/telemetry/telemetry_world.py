@@ -107,7 +107,7 @@ def journal(folder: Path, work: Work, energy_j: np.ndarray[Any, Any]) -> Path:
             "priority": np.zeros(n),
             "after": np.full(n, -1),
             "think_s": np.zeros(n),
-            **dict.fromkeys(("draw_w", "floor_w", "stretch", "peak_w"), np.full(n, np.nan)),
+            **dict.fromkeys(("draw_w", "floor_w", "stretch", "peak_w", "recorded_energy_j"), np.full(n, np.nan)),
         },
         "placements": {
             "job_id": jobs.job_id[placed.job],

@@ -445,8 +445,12 @@ def _power(answer: Answer) -> str:
 def _cost(answer: Answer) -> str:
     from wattline.report.show import dollars
 
-    old, new = answer.before.summary.value("cost"), answer.after.summary.value("cost")
-    if math.isnan(new):
+    def told(run: Run) -> str:
+        left_s = run.summary.value("accounts.total.unpriced_s")
+        beyond = f" without {show_duration(left_s)} that have no price" if left_s > 0.0 else ""
+        return f"{dollars(run.summary.value('cost'))}{beyond}"
+
+    if math.isnan(answer.after.summary.value("cost")):
         return ""
     same = answer.after is answer.before
-    return f"its energy costs {dollars(new)}" + ("" if same else f" instead of {dollars(old)}")
+    return f"its energy costs {told(answer.after)}" + ("" if same else f" instead of {told(answer.before)}")

@@ -82,7 +82,10 @@ def journal_bids(journal: Journal) -> tuple[Steps, list[str]]:
 
 
 def held_within(bids: Sequence[tuple[float, Bid | None]], from_s: float, until_s: float) -> Steps:
-    """Return the bids of a stretch of time: the one that holds when it begins, and those that follow before it ends."""
+    """Return the bids of a stretch of time: the one that holds when it begins, those that follow before it ends, and
+    the end of the last one where it is that of the stretch.
+    """
     before = [bid for time_s, bid in bids if time_s <= from_s]
     first: Steps = [(from_s, before[-1])] if before and before[-1] is not None else []
-    return first + [(time_s, bid) for time_s, bid in bids if from_s < time_s < until_s]
+    later = [step for step in bids if step[0] > from_s and (step[0] < until_s or step == (until_s, None))]
+    return first + later

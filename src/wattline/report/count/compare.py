@@ -12,6 +12,7 @@ import numpy as np
 from wattline.errors import InputError
 from wattline.report.count.metrics import Summary
 from wattline.report.count.statistics import NAN
+from wattline.units import show_duration
 
 CONFIDENCE = 0.95
 
@@ -78,6 +79,10 @@ ACTIONS = (DEADLOCKS, "capping.caps_set", "capping.jobs_stopped")
 """Counts that nobody misses where all of them are 0."""
 
 
+LEFT_OUT = {"cost": "accounts.total.unpriced_s", "accounts.total.carbon_kg": "accounts.total.no_carbon_s"}
+"""Totals that leave time out where a series ends → how much; totals of other parts of a run do not compare."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A mean over ``count`` runs and half the width of its 95 % Student-t interval (NaN for a single run)."""
@@ -101,12 +106,14 @@ class Row:
     """One metric: an estimate per label, and its difference to the first label over the runs both have (or None).
 
     ``references`` are means of the first label over the runs that each difference is of (NaN: there are none).
+    ``whole``: no run leaves out a part of its time.
     """
 
     metric: Metric
     estimates: tuple[Estimate, ...]
     differences: tuple[Estimate | None, ...]
     references: tuple[float, ...]
+    whole: bool = True
 
     def interval(self, column: int) -> tuple[float, float]:
         """Return the 95 % interval of a label's mean, within what the metric can be: a share lies between 0 and 1.
@@ -188,17 +195,26 @@ def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = M
         values = {label: [s.value(metric.path) for s in summaries] for label, summaries in runs.items()}
         if not _says_something(metric, [v for column in values.values() for v in column]):
             continue
+        left_s = {label: [_left_out_s(s, metric) for s in summaries] for label, summaries in runs.items()}
         differences, references = [], []
         for label in runs:
-            beside = [(values[first][i], values[label][j]) for i, j in pairs[label]]
+            alike = [(i, j) for i, j in pairs[label] if left_s[first][i] == left_s[label][j]]
+            beside = [(values[first][i], values[label][j]) for i, j in alike]
             differences.append(None if label == first else estimate([other - one for one, other in beside]))
             references.append(estimate([one for one, other in beside if math.isfinite(other - one)]).mean)
         estimates = tuple(estimate(values[label]) for label in runs)
-        rows.append(Row(metric, estimates, tuple(differences), tuple(references)))
+        whole = not any(any(column) for column in left_s.values())
+        rows.append(Row(metric, estimates, tuple(differences), tuple(references), whole))
     counts, notes = tuple(len(s) for s in runs.values()), _notes(runs, pairs)
     started = tuple(more_started(runs[first], runs[label], pairs[label]) for label in runs)
     paired = tuple(len(pairs[label]) for label in runs)
     return Comparison(tuple(runs), counts, paired_by, tuple(rows), notes, started, paired)
+
+
+def _left_out_s(summary: Summary, metric: Metric) -> float:
+    """Return how much time of a run a metric leaves out: hours beyond a series of prices or of carbon."""
+    left_s = summary.value(LEFT_OUT[metric.path]) if metric.path in LEFT_OUT else 0.0
+    return 0.0 if math.isnan(left_s) else left_s
 
 
 def more_started(reference: Sequence[Summary], others: Sequence[Summary], pairs: Sequence[tuple[int, int]]) -> float:
@@ -270,7 +286,7 @@ def _key(s: Summary, paired_by: str) -> tuple[Any, str]:
 
 def _notes(runs: Mapping[str, Sequence[Summary]], pairs: Mapping[str, Sequence[tuple[int, int]]]) -> tuple[str, ...]:
     first, *others = runs
-    notes = []
+    notes = _unpriced(runs)
     for label in others:
         alone = max(len(runs[first]), len(runs[label])) - len(pairs[label])
         if alone:
@@ -283,6 +299,19 @@ def _notes(runs: Mapping[str, Sequence[Summary]], pairs: Mapping[str, Sequence[t
             verb = "starts" if abs(more) == 1 else "start"
             notes.append(f"with {label!r} {jobs} {verb} than with {first!r}: mean waits of both are of different jobs")
     return tuple(notes)
+
+
+def _unpriced(runs: Mapping[str, Sequence[Summary]]) -> list[str]:
+    """Say whose totals leave hours out, where not all leave out the same."""
+    notes = []
+    for metric, what in ((Metric("cost", "", ""), "cost"), (Metric("accounts.total.carbon_kg", "", ""), "carbon")):
+        left_s = {label: max(_left_out_s(s, metric) for s in some) for label, some in runs.items()}
+        if len(set(left_s.values())) == 1:
+            continue
+        most = ", ".join(f"{show_duration(seconds)} of {label!r}" for label, seconds in left_s.items() if seconds)
+        series = "prices" if what == "cost" else "carbon"
+        notes.append(f"the {what} leaves out what lies beyond the series of {series}: {most}; no difference is told")
+    return notes
 
 
 def _ends(row: Row, column: int) -> dict[str, float | None]:

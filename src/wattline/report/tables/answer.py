@@ -32,7 +32,7 @@ def answer(found: Comparison, effects: Mapping[str, Effects] | None = None) -> s
         return _best(found, rows)
     first, other = found.labels
     more = found.started[1] if found.started else 0.0
-    told = [words for row in rows if (words := _changed(row, more, all_pair=found.all_pair))]
+    told = [words for row in rows if (words := _changed(row, more, pairs=found.pairs[1], all_pair=found.all_pair))]
     head = (
         f"With {other} instead of {first} {_list(told)}."
         if told
@@ -70,7 +70,7 @@ def _most(row: Effect, what: str) -> str:
     return f"{who} most in all ({whole} {'more' if row.change_s > 0 else 'less'}, {each} a job)"
 
 
-def _changed(row: Row, more: float, *, all_pair: bool) -> str:
+def _changed(row: Row, more: float, *, pairs: int, all_pair: bool) -> str:
     """Return how a metric changed from the first label to the second, in which so many more jobs start; "" where it
     did not.
 
@@ -80,6 +80,8 @@ def _changed(row: Row, more: float, *, all_pair: bool) -> str:
     paired = difference is not None and not math.isnan(difference.mean)
     if difference is not None and paired:
         after, may_be = before + difference.mean, math.isfinite(difference.half_width) and not difference.excludes_zero
+    elif pairs or not row.whole:
+        return ""
     else:
         before, after, may_be = row.estimates[0].mean, row.estimates[1].mean, True
     if math.isnan(after - before) or abs(after - before) <= SAME * max(abs(before), abs(after)):
@@ -111,7 +113,7 @@ def _best(found: Comparison, rows: Sequence[Row]) -> str:
     for row in rows:
         means = [e.mean for e in row.estimates]
         known = [mean for mean in means if not math.isnan(mean)]
-        if len(known) < len(means) or max(known) - min(known) <= SAME * max(abs(v) for v in known):
+        if not row.whole or len(known) < len(means) or max(known) - min(known) <= SAME * max(abs(v) for v in known):
             continue
         pick = (max if row.metric.better == "higher" else min)(range(len(means)), key=lambda i: means[i])
         last = (min if row.metric.better == "higher" else max)(range(len(means)), key=lambda i: means[i])

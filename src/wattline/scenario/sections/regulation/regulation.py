@@ -314,7 +314,7 @@ def add_market(
         told = f"{length_s / spec.every:,.0f} bids would be made, more than {MOST_BIDS:,}"
         raise context.error(("regulation", "every"), told)
     bids = list(market.bids)
-    if market.until_s < options.until_s:
+    if market.until_s < options.until_s and (market.until_s, None) not in bids[-1:]:
         bids.append((market.until_s, None))
     return replace(
         options,
