@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 import wattline as wl
-from wattline.errors import WattlineWarning
+from wattline.errors import InputError, WattlineWarning
+from wattline.formats.jobs.export import write_trace
 
 COLUMNS = {"submit_s": [0.0, 5.0, 6.0], "work_s": [60.0, 30.0, 10.0], "nodes": [4, 1, 2]}
 
@@ -314,6 +315,62 @@ def test_the_zone_of_a_log_is_in_its_journal(tmp_path: Path) -> None:
         told = json.loads((tmp_path / "out" / "manifest.json").read_text())["trace"]
         assert told.get("zone") == zone
         assert run.plot("power").layout.xaxis.title.text == title
+
+
+@pytest.mark.filterwarnings("ignore::wattline.WattlineWarning")
+def test_the_zone_of_a_log_goes_with_it(tmp_path: Path) -> None:
+    """A tariff by the time of day charges the same hours of the log, of its Parquet table, its journal and its
+    frame; SWF, which has no place for the zone, says that it is lost.
+    """
+    path = tmp_path / "dump.txt"
+    row = "10|2024-07-01T03:00:00|2024-07-01T03:00:00|7200|2|COMPLETED"
+    path.write_text(f"JobID|Submit|Start|ElapsedRaw|AllocNodes|State\n{row}\n")
+    (tmp_path / "tariff.csv").write_text("time,price\n00:00,0.08\n04:00,0.21\n21:00,0.08\n")
+    tariff = {"prices.energy": {"file": str(tmp_path / "tariff.csv"), "unit": "$/kWh", "repeat": True}}
+    machine = wl.Machine(nodes=4, idle=90, max=350)
+
+    def cost(trace: wl.Trace) -> float:
+        return wl.simulate(trace, machine, settings=tariff, progress=False).summary.cost
+
+    log = wl.read_trace(path, zone="Europe/Paris")
+    assert (log.zone, log.epoch_unix_s) == ("Europe/Paris", 1719795600.0)
+    assert cost(log) == pytest.approx(0.88 * (0.08 + 0.21))
+    assert not write_trace(log.handed(None)[0], tmp_path / "jobs.parquet")
+    wl.simulate(log, machine, progress=False).write(tmp_path / "journal")
+    copies = [wl.read_trace(tmp_path / "jobs.parquet"), wl.read_trace(tmp_path / "journal")]
+    copies.append(wl.from_frame(log.jobs, epoch_unix_s=log.epoch_unix_s, zone=log.zone))
+    assert [copy.zone for copy in copies] == ["Europe/Paris"] * 3
+    assert [cost(copy) for copy in copies] == [cost(log)] * 3
+    lost = write_trace(log.handed(None)[0], tmp_path / "jobs.swf")
+    assert [note.reason.split(":")[0] for note in lost] == ["written without the zone of the log"]
+    assert not write_trace(wl.read_trace(path).handed(None)[0], tmp_path / "assumed.swf")[1:]
+    with pytest.raises(InputError, match="zone goes with epoch_unix_s"):
+        wl.from_frame(log.jobs, zone="Europe/Paris")
+
+
+@pytest.mark.filterwarnings("ignore::wattline.WattlineWarning")
+def test_outages_and_limits_are_on_one_clock(tmp_path: Path) -> None:
+    """Where a run begins at second 0 and its first job comes later, both count from second 0."""
+    text = """
+[trace]
+generator = "meggie-like"
+duration = "3 h"
+[cluster]
+nodes = 728
+idle = 31
+max = 165
+[[cluster.outage]]
+start = 2000
+end = 2500
+nodes = "0-9"
+[limit]
+steps = [["0 s", "off"], ["2000 s", "60 kW"]]
+"""
+    (tmp_path / "s.toml").write_text(text)
+    events = wl.load(tmp_path / "s.toml").simulate(progress=False).events
+    assert events.filter(pl.col("event") == "submit")["time_s"][0] > 60.0
+    for event, expected in (("node-down", 2000.0), ("node-up", 2500.0), ("limit", 2000.0)):
+        assert expected in events.filter(pl.col("event") == event)["time_s"].to_list(), event
 
 
 def test_jobs_that_draw_less_than_an_idle_node_are_told() -> None:

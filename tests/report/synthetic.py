@@ -205,4 +205,6 @@ def decisions_of(**given: Any) -> dict[str, Any]:
     count = len(given["time_s"])
     whole = dict.fromkeys(("rate_class", "class_jobs", "level"), np.full(count, -1))
     watts = dict.fromkeys(("mean_w", "reserve_w"), np.full(count, np.nan))
-    return {"action": given["slot"], **whole, **watts, "node_class": [""] * count, **given}
+    slot = given["slot"]
+    action = Coded(slot.codes, ["start" if name == "select" else name for name in slot.names])
+    return {"action": action, **whole, **watts, "node_class": [""] * count, **given}

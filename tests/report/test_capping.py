@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import decisions_of, frames_of
 
+import wattline as wl
 from wattline.journal.journal import Coded, open_journal, write_journal
 from wattline.model.codes import EXCEEDS, VERDICT_NAMES
-from wattline.report.count.actions import Actions
+from wattline.report.count.actions import Actions, read_actions
 from wattline.report.count.capping import Capping, Grid, Kept, cut, inside, kept, measure, merge_spans
 from wattline.report.count.metrics import summarize
 
@@ -236,3 +238,30 @@ def test_journals_without_a_limit(tmp_path: Path) -> None:
     frames, made = frames_of(**JOBS)
     write_journal(tmp_path / "j", frames, made)
     assert summarize(open_journal(tmp_path / "j")).capping is None
+
+
+def test_a_job_that_is_stopped_and_let_in_again_at_once_counts_on(tmp_path: Path) -> None:
+    """Every stay above the limit lasts as long as its placement, though the stop before it is at the same instant."""
+    rng, again = np.random.default_rng(5), 0
+    machine = wl.Machine(nodes=4, idle=50, max=300)
+    for world in range(60):
+        jobs = wl.from_frame(
+            {
+                "submit_s": np.sort(rng.integers(0, 200, 12)),
+                "work_s": rng.integers(0, 60, 12),
+                "nodes": rng.integers(1, 5, 12),
+            }
+        )
+        limit = {"limit.power": 700, "limit.deadlock": "exceed"}
+        run = wl.simulate(jobs, machine, select="reselect", order="lcfs", settings=limit, progress=False)
+        run.write(tmp_path / f"{world}")
+        actions = read_actions(open_journal(tmp_path / f"{world}"))
+        assert actions is not None
+        stays = run.placements.group_by("job_id", "start_s").agg(pl.col("end_s").max())
+        held = {(job, start_s): end_s for job, start_s, end_s in stays.iter_rows()}
+        let_in = run.decisions.filter(pl.col("verdict") == VERDICT_NAMES[EXCEEDS]).select("job_id", "time_s").rows()
+        again += len(let_in) - len({job for job, _ in let_in})
+        if len(set(let_in)) == len(let_in):  # not stopped and let in twice at one instant
+            expected = sorted((time_s, held[job, time_s]) for job, time_s in let_in)
+            assert sorted(map(tuple, actions.deadlocks.tolist())) == expected
+    assert again > 10

@@ -65,6 +65,18 @@ class Trace:
         found = self._table().machine
         return "" if found is None else found.words
 
+    @property
+    def epoch_unix_s(self) -> float | None:
+        """Unix time of second 0 (None: not known)."""
+        epoch_s = self._table().jobs.epoch_unix_s
+        return None if math.isnan(epoch_s) else epoch_s
+
+    @property
+    def zone(self) -> str | None:
+        """Zone of the log's clocks, as somebody said it (None: nobody did)."""
+        table = self._table()
+        return None if table.zone_assumed else table.zone
+
     def __len__(self) -> int:
         return len(self._table().jobs)
 
@@ -85,8 +97,7 @@ class Trace:
         """
         if "generator" not in self.section:
             return self
-        epoch_s = self._table().jobs.epoch_unix_s
-        return from_frame(self.jobs, name=self.name, epoch_unix_s=None if math.isnan(epoch_s) else epoch_s)
+        return from_frame(self.jobs, name=self.name, epoch_unix_s=self.epoch_unix_s, zone=self.zone)
 
     def handed(self, nodes: int | None) -> tuple[Table, str]:
         """Return the jobs for a machine of so many nodes, and the hash of their file: how a scenario asks for them."""
@@ -228,8 +239,11 @@ def from_frame(
     columns
         Which columns are which where they have other names, dates or other units, as for ``read_trace``. Times are
         then counted from the first submission where they are dates.
-    zone, cores_per_node
-        As for ``read_trace``; they go with ``columns``.
+    zone
+        Zone of local times among ``columns``, as for ``read_trace``; with ``epoch_unix_s`` that of the clocks of the
+        log.
+    cores_per_node
+        As for ``read_trace``; it goes with ``columns``.
     """
     import polars as pl
 
@@ -272,10 +286,11 @@ def _jobs_of(frame: pl.DataFrame, name: str, section: Mapping[str, Any], *, stri
     if columns is None:
         from wattline.formats.jobs.table.read import table_of
 
-        lonely = next((key for key in ("zone", "cores_per_node") if key in section), None)
-        if lonely is not None:
-            raise InputError(f"from_frame: {lonely} goes with columns, which say what the frame's own columns are")
-        return table_of(frame, name, strict=strict, **epoch)
+        if "cores_per_node" in section:
+            raise InputError("from_frame: cores_per_node goes with columns, which say what the frame's own columns are")
+        if "zone" in section and not epoch:
+            raise InputError("from_frame: zone goes with epoch_unix_s, or with columns whose dates it is of")
+        return table_of(frame, name, strict=strict, zone=section.get("zone"), **epoch)
     from wattline.formats.jobs.base import ReadOptions
     from wattline.formats.jobs.table.mapped import mapped_of
     from wattline.reading.calendar import check_zone

@@ -14,7 +14,7 @@ from wattline.scenario.sections.budget import build_budgets, system_limit
 from wattline.scenario.sections.cluster import cluster
 from wattline.scenario.sections.network import build_network
 from wattline.scenario.sections.policy import check_caps
-from wattline.scenario.sections.trace import run_bound_s
+from wattline.scenario.sections.trace import clock_of, run_bound_s
 from wattline.scenario.watts import build_watts
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def build_cluster(document: Document, trace: Trace) -> Cluster:
         build_watts(document, trace),
         stated if stated is not None else trace.suggested_nodes,
         build_kinds(document, None) if spec.has_kinds else (),
-        float(trace.jobs.submit_s[0]),
+        clock_of(spec.trace, trace.jobs)[0],
         run_bound_s(trace.jobs),
     )
     network = build_network(spec.network, context)
@@ -49,7 +49,7 @@ def build_tree(document: Document, jobs: JobTable, machine: Cluster) -> BudgetTr
 
 
 def build_limit(document: Document, jobs: JobTable, machine: Cluster) -> list[tuple[float, float]]:
-    """Return the power limit as (seconds since the first submission, watts); refuse one that means nothing here."""
+    """Return the power limit as (seconds since the run began, watts); refuse one that means nothing here."""
     spec, context, nested = document.spec, document.context, bool(document.spec.budget)
     if nested:
         steps = system_limit(spec.budget, build_tree(document, jobs, machine))
@@ -62,12 +62,12 @@ def build_limit(document: Document, jobs: JobTable, machine: Cluster) -> list[tu
 
 
 def repeated_s(document: Document, jobs: JobTable) -> float:
-    """Return for how long after the first submission the limit's steps are repeated (infinite: nothing is)."""
+    """Return for how long after it began the limit's steps are repeated (infinite: nothing is)."""
     spec, bound_s = document.spec, run_bound_s(jobs)
     every = [spec.limit.repeat, *(part.repeat for part in spec.budget)]
     return min((rounds(one_s, bound_s) * one_s for one_s in every if one_s is not None), default=math.inf)
 
 
 def failing_s(document: Document, jobs: JobTable) -> float:
-    """Return for how long after the first submission nodes fail at random (infinite: none does)."""
+    """Return for how long after it began nodes fail at random (infinite: none does)."""
     return math.inf if document.spec.cluster.failures is None else run_bound_s(jobs)

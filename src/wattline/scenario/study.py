@@ -64,7 +64,7 @@ _TARGET = (
 """What the writer of a scenario can do, where the simulator refuses a policy."""
 
 Steps = Sequence[tuple[float, float]]
-"""A power limit as (seconds since the first submission, watts)."""
+"""A power limit as (seconds since the run began, watts)."""
 
 
 @dataclass(frozen=True)

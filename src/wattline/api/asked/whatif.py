@@ -350,11 +350,11 @@ def _suspects(answer: Answer, asked: WhatIf, jobs: Trace, ground: Ground) -> lis
     def again(gone: set[Any]) -> tuple[Run, Run]:
         import polars as pl
 
-        epoch_s = jobs._table().jobs.epoch_unix_s
         rest = from_frame(
             jobs.jobs.filter(~pl.col("job_id").is_in(list(gone))),
             name=jobs.name,
-            epoch_unix_s=None if math.isnan(epoch_s) else epoch_s,
+            epoch_unix_s=jobs.epoch_unix_s,
+            zone=jobs.zone,
         )
         study = Study(_on(asked.study, rest))
         setting = dict(answer.setting)

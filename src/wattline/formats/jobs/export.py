@@ -34,7 +34,7 @@ def write_trace(trace: Trace, path: Path | str) -> tuple[Note, ...]:
     """Write in the format that the name's ending says; return notes on what it cannot hold."""
     name = Path(path).name
     if name.endswith((".swf", ".swf.gz")):
-        return (*write_swf(trace, path), *_assumed(trace, path))
+        return (*write_swf(trace, path), *_assumed(trace, path), *_lost_zone(trace, path))
     if name.endswith((".csv", ".csv.gz")):  # which holds no date
         return write_table(trace, path)
     if name.endswith(".parquet"):
@@ -105,6 +105,7 @@ def write_table(trace: Trace, path: Path | str) -> tuple[Note, ...]:
         "header": trace.header,
         "suggested_nodes": trace.suggested_nodes,
         "epoch_unix_s": None if math.isnan(trace.jobs.epoch_unix_s) else trace.jobs.epoch_unix_s,
+        "zone": None if trace.zone_assumed else trace.zone,
         "notes": [asdict(note) for note in trace.notes],
         "machine": None if trace.machine is None else asdict(trace.machine),
     }
@@ -138,6 +139,13 @@ def _assumed(trace: Trace, path: Path | str) -> list[Note]:
     """Return a note on a date that rests on a zone which nobody said."""
     told = "local times were taken as UTC: the date that is written rests on it (zone says another)"
     return [Note("kept", told, len(trace.jobs), str(path))] if trace.zone_assumed else []
+
+
+def _lost_zone(trace: Trace, path: Path | str) -> list[Note]:
+    """Return a note on a zone of the log for which the format has no place."""
+    told = "written without the zone of the log: its clocks show UTC from here on; Parquet keeps it"
+    is_said = trace.zone is not None and not trace.zone_assumed
+    return [Note("kept", told, len(trace.jobs), f"{path}: {trace.zone}")] if is_said else []
 
 
 def _lost(jobs: JobTable, path: Path | str) -> list[Note]:

@@ -41,12 +41,18 @@ def read_actions(journal: Journal) -> Actions | None:
     )
     if counts["rows"] == 0 and collect(journal.jobs.select(pl.col("start_s").count()), path).item():
         return None  # a journal that does not say so, but has jobs and no decisions
-    let_in = journal.decisions.filter(pl.col("verdict") == VERDICT_NAMES[EXCEEDS]).select("time_s", "job_id")
-    return Actions(_spans(journal, collect(let_in, path)), int(counts["caps"]), int(counts["stops"]))
+    exceeds = pl.col("verdict") == VERDICT_NAMES[EXCEEDS]
+    let_in = collect(journal.decisions.filter(exceeds).select("job_id").unique(), path)["job_id"].to_list()
+    started = (pl.col("action") == "start") & (taken | exceeds) & pl.col("job_id").is_in(let_in)
+    starts = collect(journal.decisions.filter(started).select("time_s", "job_id", exceeds=exceeds), path)
+    return Actions(_spans(journal, starts), int(counts["caps"]), int(counts["stops"]))
 
 
 def _spans(journal: Journal, starts: pl.DataFrame) -> Floats:
-    """Return from when to when each of some started jobs held its nodes."""
+    """Return from when to when jobs held their nodes that were let in above the limit (``exceeds``).
+
+    ``starts`` are all starts of these jobs, in their order: each is ended by the next event with which its job leaves.
+    """
     import polars as pl
 
     if not starts.height:
@@ -59,8 +65,11 @@ def _spans(journal: Journal, starts: pl.DataFrame) -> Floats:
     ends: dict[int, list[float]] = {}
     for time_s, job in left.iter_rows():
         ends.setdefault(job, []).append(time_s)
-    spans = []
-    for time_s, job in starts.iter_rows():
-        later = [at_s for at_s in ends.get(job, ()) if at_s >= time_s]
-        spans.append((time_s, min(later, default=np.inf)))
+    spans, before = [], dict.fromkeys(ids, 0)
+    for time_s, job, exceeds in starts.iter_rows():
+        left_s = ends.get(job, [])
+        end_s = left_s[before[job]] if before[job] < len(left_s) else np.inf
+        before[job] += 1
+        if exceeds:
+            spans.append((time_s, end_s))
     return np.array(spans)

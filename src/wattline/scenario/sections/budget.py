@@ -25,7 +25,7 @@ class BudgetSpec(Section):
     parent: Name | None = Field(None, description="the budget that it is a part of (one has none: the whole site)")
     limit: Limit = Field(math.inf, description="the most it may draw, until the first of `steps`")
     steps: Steps = Field(
-        default_factory=list, description="changing limit: `[[time, power], …]`, times since the first submission"
+        default_factory=list, description="changing limit: `[[time, power], …]`, times since the run began"
     )
     repeat: Span | None = Field(
         None,
@@ -96,7 +96,7 @@ def build_budgets(budgets: Sequence[BudgetSpec], context: Context, run_s: float,
 
 
 def system_limit(budgets: Sequence[BudgetSpec], tree: BudgetTree) -> list[tuple[float, float]]:
-    """Return the budget of the machine as (seconds since the first submission, watts)."""
+    """Return the budget of the machine as (seconds since the run began, watts)."""
     return grants(tree)[system_name(budgets)]
 
 

@@ -25,13 +25,13 @@ class LimitSpec(Section):
     """A power limit that admission respects."""
 
     power: Limit = Field(math.inf, description="limit of the whole machine")
-    warmup: Span = Field(0.0, description="time since the first submission at which `power` comes into force")
+    warmup: Span = Field(0.0, description="time since the run began at which `power` comes into force")
     steps: Steps = Field(
-        default_factory=list, description="changing limit: `[[time, power], …]`, times since the first submission"
+        default_factory=list, description="changing limit: `[[time, power], …]`, times since the run began"
     )
     file: str | None = Field(
         None,
-        description="changing limit from a CSV file, relative to the scenario: `time_s` since the first submission, "
+        description="changing limit from a CSV file, relative to the scenario: `time_s` since the run began, "
         "`limit_w` (empty: none)",
     )
     repeat: Span | None = Field(
@@ -76,7 +76,7 @@ def check_limit(spec: LimitSpec, *, nested: bool) -> Iterator[Problem]:
 
 
 def build_limit(spec: LimitSpec, context: Context, run_s: float) -> list[tuple[float, float]]:
-    """Return the limit as (seconds since the first submission, watts); steps are repeated for ``run_s`` seconds."""
+    """Return the limit as (seconds since the run began, watts); steps are repeated for ``run_s`` seconds."""
     if spec.file is not None:
         return read_limits(context.base / spec.file)
     if spec.steps:

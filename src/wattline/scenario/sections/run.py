@@ -42,7 +42,7 @@ class RunSpec(Section):
         "events", description="decide whenever something happens, or at ticks only (a scheduling quantum)"
     )
     until: Duration = Field(
-        math.inf, gt=0, description="stop this long after the first submission (default: when all is done)"
+        math.inf, gt=0, description="stop this long after the run began (default: when all is done)"
     )
     backlog: bool = Field(False, description="log the remaining work over time (slower)")  # noqa: FBT003
 

@@ -264,7 +264,7 @@ def clock_of(spec: TraceSpec, jobs: JobTable) -> tuple[float, float]:
 
 
 def run_bound_s(jobs: JobTable) -> float:
-    """Return how long after the first submission failures and repeated steps still come: twice the span and a job."""
+    """Return how long after it began failures and repeated steps still come: twice the span and a job."""
     return 2 * jobs.span_s + float(jobs.work_s.max())
 
 

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from wattline.arrays import Floats, Ints
-from wattline.errors import TraceError, did_you_mean
+from wattline.errors import InputError, TraceError, did_you_mean
 from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, JobTable
 from wattline.model.series import PowerSeries
 from wattline.reading.began import MOST_EPOCH_S
+from wattline.reading.calendar import check_zone
 from wattline.reading.machine import machine_of
 from wattline.reading.notes import Note, Trace, build_jobs, listed, refuse_empty, settle
 from wattline.reading.parquet import reading_parquet
@@ -82,9 +83,16 @@ def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = No
     return to_trace(path, rows, about, series, strict=strict)
 
 
-def table_of(frame: pl.DataFrame, source: str, *, strict: bool = False, epoch_unix_s: float = math.nan) -> Trace:
+def table_of(
+    frame: pl.DataFrame,
+    source: str,
+    *,
+    strict: bool = False,
+    epoch_unix_s: float = math.nan,
+    zone: str | None = None,
+) -> Trace:
     """Return the jobs of a frame with columns as in a table; ``source`` stands for its file in messages."""
-    about = {} if math.isnan(epoch_unix_s) else {"epoch_unix_s": epoch_unix_s}
+    about: dict[str, Any] = {"zone": zone} | ({} if math.isnan(epoch_unix_s) else {"epoch_unix_s": epoch_unix_s})
     frame, series = split_series(source, frame, about)
     rows = TableRows(source, frame, np.arange(1, frame.height + 1))
     _check_columns(source, rows.columns)
@@ -111,7 +119,21 @@ def to_trace(
     header, suggested, earlier = _origin(about)
     records += sum(note.count for note in earlier if note.action == "dropped")
     machine = machine_of(about.get("machine"), suggested)
-    return Trace(jobs, earlier + notes, str(about.get("source") or path), header, suggested, records, machine)
+    source, zone = str(about.get("source") or path), _zone(path, about.get("zone"))
+    return Trace(jobs, earlier + notes, source, header, suggested, records, machine, zone)
+
+
+def _zone(path: Path | str, told: object) -> str | None:
+    """Return the zone that a table says its log is of; None: it says none."""
+    if told is None:
+        return None
+    try:
+        if not isinstance(told, str):
+            raise InputError("must be the name of a time zone")
+        check_zone(told)
+    except InputError as problem:
+        raise TraceError.at(path, str(problem), field=f"metadata {METADATA_KEY}, zone", value=str(told)[:80]) from None
+    return told
 
 
 def read_parquet(
@@ -171,6 +193,7 @@ def _jobs_of_journal(folder: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
         "suggested_nodes": nodes,
         "machine": (cluster or {}).get("machine"),
         "epoch_unix_s": log.get("epoch_unix_s"),
+        "zone": log.get("zone"),
     }
     frame = journal.read("jobs")
     about["notes"] = notes = []

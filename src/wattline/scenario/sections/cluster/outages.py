@@ -27,8 +27,8 @@ _RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 class OutageSpec(Section):
     """Nodes that are out of service for a while."""
 
-    start: Duration = Field(description="from, since the first submission")
-    end: Duration = Field(description="until, since the first submission")
+    start: Duration = Field(description="from, since the run began")
+    end: Duration = Field(description="until, since the run began")
     nodes: Annotated[
         list[str],
         BeforeValidator(lambda v: [v] if isinstance(v, str) else v),
