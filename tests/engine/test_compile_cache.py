@@ -137,6 +137,24 @@ def test_a_disk_that_takes_no_more(place: Path, monkeypatch: pytest.MonkeyPatch)
     assert not [path for path in place.rglob("*") if path.is_file()]
 
 
+def test_damage_that_nobody_needs_is_said_once(tmp_path: Path) -> None:
+    """Code for other types, which a run does not compile anew, is forgotten once it was told."""
+    files = SealedFiles(tmp_path / "of a function", "f", "stamp")
+    files.folder.mkdir()
+    files.save("needed", 1)
+    files.save("other", 2)
+    damaged = files.folder / "f.2.nbc"
+    damaged.write_bytes(_flip(damaged.read_bytes()))
+    with pytest.warns(UserWarning, match=r"compiled code is damaged \(its checksum differs\)"):
+        assert not files.is_whole()
+    again = SealedFiles(files.folder, "f", "stamp")
+    assert again.is_whole()
+    assert (again.load("needed"), again.load("other")) == (1, None)
+    again.save("other", 3)
+    assert again.is_whole()
+    assert (again.load("needed"), again.load("other")) == (1, 3)
+
+
 @needs_jit
 def test_a_run_goes_on_with_a_damaged_cache(tmp_path: Path) -> None:
     """The command says in one line what is damaged, compiles it and ends as always, with the same tables; the next is

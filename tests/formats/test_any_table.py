@@ -156,6 +156,11 @@ AMBIGUOUS = [
     ("t\n2024-01-01 00:00\n2024-01-01 00:00Z", "submit_s=t", r"some times have an offset from UTC.*--zone"),
     ("t\n2024-01-01 00:00\n17", "submit_s=t", r"some times are dates, others numbers"),
     ("t\n20240830000202", "submit_s=t", r"are no Unix times; say their unit, like --column submit_s=t:ms, or their"),
+    (
+        "t\n20240131\n20240201",
+        "submit_s=t",
+        r"field 't': submit_s: numbers like 20240131 may be dates, or seconds; say which",
+    ),
     ("t,s\n2024-01-01,30", "start_s=s", r"submit_s are dates, start_s are seconds from another origin"),
     ("t,limit,limit:h\n0,1,2", "request_s=limit:h", r"there is a column 'limit:h' and a column 'limit'"),
     (
@@ -537,3 +542,22 @@ def test_columns_that_are_no_numbers(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("s,W,w,n\n0,5,6,1\n")
     with pytest.raises(InputError, match="columns W and w differ in their letters' case alone; rename one of them"):
         read_trace(tmp_path / "t.csv", columns=asked)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_own_columns_may_stand_between_other_separators(tmp_path: Path, separator: str) -> None:
+    """No column has to be told for that."""
+    path = tmp_path / "jobs.csv"
+    rows = [["submit_s", "work_s", "nodes", "user"], ["0", "10", "1", "ann"], ["5", "20", "2", "bob"]]
+    path.write_text("\n".join(separator.join(row) for row in rows) + "\n")
+    jobs = read_trace(path).jobs
+    assert (jobs.submit_s.tolist(), jobs.work_s.tolist(), jobs.users) == ([0.0, 5.0], [10.0, 20.0], ("ann", "bob"))
+
+
+def test_names_that_say_nothing_are_not_names(tmp_path: Path) -> None:
+    """A dash is nobody's name; who is called Nan or Na is."""
+    path = tmp_path / "jobs.csv"
+    names = ["ann", "-", "None", "N/A", "null", "", "nan", "na"]
+    path.write_text("t,w,n,who\n" + "".join(f"{i},10,1,{name}\n" for i, name in enumerate(names)))
+    jobs = read_trace(path, columns={"submit_s": "t", "work_s": "w", "nodes": "n", "user": "who"}).jobs
+    assert [jobs.users[code] if code >= 0 else None for code in jobs.user] == ["ann", *[None] * 5, "nan", "na"]

@@ -64,6 +64,7 @@ def test_a_journal_is_a_trace(tmp_path: Path) -> None:
             "floor_w": [110.0, None],
             "stretch": [2.0, None],
             "peak_w": [160.0, None],
+            "recorded_energy_j": [None, None],
         }
     )
     journal = tmp_path / "j"

@@ -110,7 +110,8 @@ def _per_hour(step_s: float, *, energy_neutral: bool) -> int:
     steps = HOUR_S / step_s
     if abs(steps - round(steps)) > 1e-9 * steps or round(steps) < 2:
         raise InputError(
-            f"signal: steps of {step_s:g} s do not fill an hour; choose another, or a signal that is not neutral"
+            f"signal: steps of {step_s:g} s do not fill an hour, two of them at least, so that it can be neutral; "
+            "choose another, or a signal that is not neutral"
         )
     return round(steps)
 

@@ -273,18 +273,24 @@ class SealedFiles:
             self._write_index(names | {key: name})
 
     def is_whole(self) -> bool:
-        """Tell whether there is code for these sources and all of it is as it was written; damage is said."""
-        path = self.index
+        """Tell whether there is code for these sources and all of it is as it was written.
+
+        Damage is said, and forgotten: what this run does not compile anew would be said again by every other.
+        """
+        names = self._read_index()
+        whole = {key: name for key, name in names.items() if self._stands(self.folder / name)}
+        if len(whole) < len(names):
+            with contextlib.suppress(OSError):  # a disk that takes no more keeps the damage
+                self._write_index(whole)
+        return bool(names) and len(whole) == len(names)
+
+    def _stands(self, path: Path) -> bool:
+        """Tell whether a file is there as it was written; damage is said."""
         try:
-            names = self._read_index()
-            for name in names.values():
-                path = self.folder / name
-                if _read_sealed(path) is None:
-                    return False
+            return _read_sealed(path) is not None
         except _DamagedError as problem:
             _say_damaged(path, problem)
             return False
-        return bool(names)
 
     def _read_index(self) -> dict[Any, str]:
         try:

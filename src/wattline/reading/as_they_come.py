@@ -296,6 +296,20 @@ def unix_times(values: Floats, *, said: bool) -> tuple[Floats, str, bool]:
     return values, "", False
 
 
+def may_be_days(values: Floats) -> bool:
+    """Tell whether all numbers read as dates, year, month and day without anything between them.
+
+    >>> may_be_days(np.array([20240101.0, 20240229.0])), may_be_days(np.array([20240101.0, 20240177.0]))
+    (True, False)
+    """
+    known = values[np.isfinite(values)]
+    if not known.size or not (known == np.floor(known)).all():
+        return False
+    year, month, day = known // 10_000, known // 100 % 100, known % 100
+    parts = ((year, 1970, 2100), (month, 1, 12), (day, 1, 31))
+    return all(bool(((part >= low) & (part <= high)).all()) for part, low, high in parts)
+
+
 def first_of_two(local_s: Floats, zone: str) -> Floats:
     """Return Unix times of local ones: of the hour that clocks show twice the first, NaN for one that they skip."""
     import polars as pl

@@ -56,8 +56,10 @@ class _Columns:
 class TextRows(Rows):
     """Rows of a CSV table, of which only numbers and codes are kept."""
 
-    def __init__(self, path: Path | str, numbers: Collection[str], names: Collection[str]) -> None:
-        self._table = Delimited(path, ",", quotes=True)
+    def __init__(
+        self, path: Path | str, numbers: Collection[str], names: Collection[str], separator: str = ","
+    ) -> None:
+        self._table = Delimited(path, separator, quotes=True)
         self._read = self._table.read(lambda: _Columns(numbers, names))
         super().__init__(path, None, self._table.lines)
         self.findings.extend((*self._table.wrong, *self._table.said))

@@ -98,7 +98,7 @@ def manifest(
         "parameters": {m.slot: dict(result.policies.params.get(m.slot, {})) for m in result.policies.slots()},
         "ties": result.options.ties,
         "kill": result.options.kill,
-        **({"keep_progress": True} if result.options.keep_progress else {}),
+        "keep_progress": result.options.keep_progress,
         "power": _power_entry(result),
         "cluster": _cluster_entry(result, known),
         "trace": trace,

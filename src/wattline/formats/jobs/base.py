@@ -56,6 +56,20 @@ class ReadOptions:
     columns: Mapping[str, str] | None = None
 
 
+SEPARATORS = (",", ";", "\t", "|")
+"""What may stand between the columns of a table in text, the usual one first."""
+
+
+def separator_in(line: bytes) -> str | None:
+    """Return what stands between the columns of a header line that names submit_s as Wattline does (None: it does not).
+
+    >>> separator_in(b'"job_id";submit_s;nodes'), separator_in(b"JobID|Submit")
+    (';', None)
+    """
+    text = line.decode("utf-8", errors="replace")
+    return next((one for one in SEPARATORS if "submit_s" in [n.strip(' \t"') for n in text.split(one)]), None)
+
+
 class Head:
     """The beginning of a file, or a folder: all that a format may look at to tell whether it is one of its own.
 

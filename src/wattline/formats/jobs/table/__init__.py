@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wattline.formats.jobs.base import Head, Likeness, ReadOptions, of_nodes
+from wattline.formats.jobs.base import Head, Likeness, ReadOptions, of_nodes, separator_in
 
 if TYPE_CHECKING:
     from wattline.reading.notes import Trace
@@ -19,10 +19,12 @@ class Table:
     in_parts = True
 
     def looks_like(self, head: Head) -> Likeness:
-        """Tell a journal by its manifest, other tables by commas, or by being Parquet."""
+        """Tell a journal by its manifest, other tables by commas, by their column submit_s, or by being Parquet."""
         if head.is_folder:
             return Likeness.SURE if (head.path / "manifest.json").exists() else Likeness.NO
         commas = b"," in head.line and b"|" not in head.line
+        if not head.is_parquet and separator_in(head.line) is not None:
+            return Likeness.SURE
         return Likeness.MAYBE if head.is_parquet or commas else Likeness.NO
 
     def read(self, path: Path | str, options: ReadOptions) -> Trace:

@@ -11,7 +11,7 @@ import numpy as np
 
 from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError
-from wattline.formats.jobs.base import Head, ReadOptions, of_nodes
+from wattline.formats.jobs.base import SEPARATORS, Head, ReadOptions, of_nodes
 from wattline.formats.jobs.table.columns import (
     DERIVED,
     ENERGY,
@@ -26,7 +26,7 @@ from wattline.formats.jobs.table.columns import (
     in_table,
 )
 from wattline.formats.jobs.table.read import TableRows, read_parquet, to_trace
-from wattline.reading.as_they_come import Amounts, Instants, Spans, Taken, unix_times
+from wattline.reading.as_they_come import Amounts, Instants, Spans, Taken, may_be_days, unix_times
 from wattline.reading.delimited import Delimited, Pieces
 from wattline.reading.fields import Coder
 from wattline.reading.notes import Note, Trace, listed
@@ -36,8 +36,8 @@ from wattline.reading.source import is_parquet, read_bytes
 if TYPE_CHECKING:
     import polars as pl
 
-SEPARATORS = (",", ";", "\t", "|")
-"""What may stand between the columns of a text, the usual one first."""
+NOBODY = ("-", "none", "null", "n/a")
+"""Names that say that none is known, whatever their case."""
 
 ROUNDED_S = 1.0
 """By how much a run time and the time from begin to end may differ: each is rounded by itself."""
@@ -159,7 +159,8 @@ def _names(series: pl.Series, one: Asked, taker: _Taker) -> pl.Series:
     if not (kind in (pl.String, pl.Null, pl.Boolean) or isinstance(kind, pl.Categorical | pl.Enum)):
         told = f"{one.name}: column must hold names, not {kind}"[:200]
         raise TraceError.at(taker.path, told, field=one.own)
-    return series.cast(pl.String).str.strip_chars()
+    bare = series.cast(pl.String).str.strip_chars()
+    return bare.set(bare.str.to_lowercase().is_in(NOBODY), None)
 
 
 class _Mapped(TableRows):
@@ -281,6 +282,10 @@ def _settle_times(path: Path | str, rows: _Mapped) -> tuple[float | None, list[N
         dated[name] = reader.local or reader.zoned
         if not dated[name]:
             own = rows.asked[name].own
+            if not reader.unit and may_be_days(rows.values[name]):
+                told = f"{name}: numbers like {np.nanmin(rows.values[name]):.0f} may be dates, or seconds"
+                hint = f"say which: --column {name}={own}:%Y%m%d, or {own}:s"
+                raise TraceError.at(path, told, field=own, hint=hint)
             values, unit, dated[name] = unix_times(rows.values[name], said=bool(reader.unit))
             if not unit:
                 told = f"{name}: numbers from {np.nanmin(values):.6g} to {np.nanmax(values):.6g} are no Unix times"

@@ -17,6 +17,7 @@ import numpy as np
 
 from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError, did_you_mean
+from wattline.formats.jobs.base import Head, separator_in
 from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, JobTable
 from wattline.model.series import PowerSeries
 from wattline.reading.began import MOST_EPOCH_S
@@ -78,7 +79,7 @@ def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = No
         del frame
     else:
         numbers = [*_FROM_JOURNAL, *(name for name in ARRAY_COLUMNS if name not in NAME_COLUMNS)]
-        rows = _TextRows(path, numbers, NAME_COLUMNS)
+        rows = _TextRows(path, numbers, NAME_COLUMNS, _separator(path))
     _check_columns(path, rows.columns)
     return to_trace(path, rows, about, series, strict=strict)
 
@@ -123,17 +124,20 @@ def to_trace(
     return Trace(jobs, earlier + notes, source, header, suggested, records, machine, zone)
 
 
+def _separator(path: Path | str) -> str:
+    """Return what stands between the columns of a text: that which sets submit_s apart, else a comma."""
+    return separator_in(Head(path).line) or ","
+
+
 def _zone(path: Path | str, told: object) -> str | None:
     """Return the zone that a table says its log is of; None: it says none."""
     if told is None:
         return None
     try:
-        if not isinstance(told, str):
-            raise InputError("must be the name of a time zone")
-        check_zone(told)
+        check_zone(str(told))
     except InputError as problem:
         raise TraceError.at(path, str(problem), field=f"metadata {METADATA_KEY}, zone", value=str(told)[:80]) from None
-    return told
+    return str(told)
 
 
 def read_parquet(
