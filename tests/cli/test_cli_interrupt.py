@@ -117,6 +117,32 @@ def test_ctrl_c_while_the_accounts_are_made_ends_the_baseline_early(folder: Path
     assert open_journal(folder / "out/slackline-w4/baseline").manifest["stopped"] != "interrupted"
 
 
+PRESSED = """\
+import os, signal, sys, threading, time
+from wattline.api.listener import stop_signals
+
+def press():
+    time.sleep(0.1)
+    os.kill(os.getpid(), signal.SIGINT)
+
+assert "polars" not in sys.modules
+with stop_signals("") as got:
+    import polars as pl
+
+    long = pl.select(a=pl.int_range(8_000_000)).lazy().select(pl.col("a").reverse().cast(pl.String).sort())
+    threading.Thread(target=press).start()
+    while not got:
+        long.collect()
+print("whole", got)
+"""
+
+
+def test_no_library_raises_the_first_ctrl_c() -> None:
+    """Polars has a handler of its own, and ended what was being finished in the midst of a query."""
+    done = subprocess.run([sys.executable, "-c", PRESSED], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "whole [2]\n", "")
+
+
 def test_a_closed_pipe_is_silent(folder: Path) -> None:
     """``wattline policies --state | head -1`` says nothing about the pipe."""
     command = f"{sys.executable} -m wattline policies --state --json | head -c 10"

@@ -129,7 +129,10 @@ def test_nothing_to_resume(folder: Path, wattline: Call) -> None:
     assert first.err.startswith("out/small: nothing to resume; starting at the beginning\n")
     before = (folder / "out/small/manifest.json").stat().st_mtime_ns
     again = wattline("run", "small.toml", "--resume", "--no-report")
-    assert (again.code, again.err) == (0, "out/small: this run is over, nothing is left to resume\n")
+    over = "out/small: this run is over, nothing is left to resume"
+    assert (again.code, again.err) == (0, f"{over}; `wattline report out/small` makes its page\n")
+    assert wattline("report", "out/small").code == 0
+    assert wattline("run", "small.toml", "--resume").err == f"{over}\n"
     assert (folder / "out/small/manifest.json").stat().st_mtime_ns == before
     other = wattline("run", "small.toml", "--resume", "--no-report", "--set", "cluster.nodes=20")
     assert other.err.startswith("out/small: nothing to resume")

@@ -190,12 +190,14 @@ def _time(seconds: float) -> str:
 def stop_signals(answer: str, got: list[int] | None = None) -> Iterator[list[int]]:
     """Answer the first Ctrl-C or SIGTERM and yield a list that it gets into; a second one interrupts at once.
 
-    ``got`` is the list of the same command, where one may have come before.
+    ``got`` is the list of the same command, where one may have come before. Polars is loaded first: it puts a handler
+    of its own before those that it finds, which raises KeyboardInterrupt in the midst of a query.
     """
     got = [] if got is None else got
     if threading.current_thread() is not threading.main_thread():
         yield got
         return
+    importlib.import_module("polars")
 
     def handle(number: int, frame: Any) -> None:
         if got:

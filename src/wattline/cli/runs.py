@@ -129,6 +129,7 @@ class Part:
 
 def where_to_begin(runs: Sequence[Part], terminal: Terminal, *, resume: bool) -> tuple[Sequence[Part], Flush | None]:
     """Return the runs that are left to do and where the first goes on; say what becomes of one that was cut off."""
+    from wattline.journal.journal import REPORT
     from wattline.journal.unfinished import newest, was_kept
     from wattline.scenario.built.cut_off import cut_text
     from wattline.scenario.resume import is_over, pick_up
@@ -148,7 +149,8 @@ def where_to_begin(runs: Sequence[Part], terminal: Terminal, *, resume: bool) ->
         if not is_over(part.study, part.folder):
             terminal.say(f"{part.folder}: nothing to resume; starting at the beginning")
             return runs[i:], None
-    terminal.say(f"{first}: this run is over, nothing is left to resume")
+    page = "" if (first / REPORT).exists() else f"; `wattline report {first}` makes its page"
+    terminal.say(f"{first}: this run is over, nothing is left to resume{page}")
     raise typer.Exit
 
 
