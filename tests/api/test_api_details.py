@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -371,6 +372,23 @@ steps = [["0 s", "off"], ["2000 s", "60 kW"]]
     assert events.filter(pl.col("event") == "submit")["time_s"][0] > 60.0
     for event, expected in (("node-down", 2000.0), ("node-up", 2500.0), ("limit", 2000.0)):
         assert expected in events.filter(pl.col("event") == event)["time_s"].to_list(), event
+
+
+def test_caps_that_nobody_declared_are_told() -> None:
+    """None of them is set, and the cause is named."""
+
+    def forgetful(s: Any, arg: int, param: Any, memory: Any) -> int:
+        del arg, param, memory
+        s.want_cap_w[:] = 150.0
+        return 1
+
+    rows = {"submit_s": [0.0, 5.0], "work_s": [60.0] * 2, "nodes": [1, 1], "floor_w": [120.0] * 2, "stretch": [2.0] * 2}
+    machine = wl.Machine(nodes=4, idle="100 W", max="300 W", min_cap="120 W")
+    with pytest.warns(WattlineWarning, match=r"CAPS NOT SET: \d+ were refused, .* declared without caps=True"):
+        run = wl.simulate(wl.from_frame(rows), machine, cap=wl.policy("cap")(forgetful), progress=False)
+    assert run.jobs["runtime_s"].to_list() == [60.0, 60.0]
+    capped = wl.simulate(wl.from_frame(rows), machine, cap=wl.policy("cap", caps=True)(forgetful), progress=False)
+    assert capped.jobs["runtime_s"].min() > 60.0
 
 
 def test_jobs_that_draw_less_than_an_idle_node_are_told() -> None:

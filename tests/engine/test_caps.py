@@ -206,7 +206,8 @@ def test_undeclared_caps_are_refused() -> None:
     rows = [{"submit": t, "work": 10, "nodes": 1} for t in (0, 1)]
     result = run(table(*rows), cluster(2, IDLE, MAX, min_cap_w=150.0), cap=undeclared)
     np.testing.assert_array_equal(result.state.end_s, [10.0, 11.0])
-    assert codes.BAD_SHAPE in result.logs["a_verdict"]
+    assert codes.NO_CAPS in result.logs["a_verdict"]
+    assert result.state.refused.size == len(codes.VERDICT_NAMES)
     result = run(table(*rows[:1], {"submit": 1, "work": 1, "nodes": 1}), cluster(1, IDLE, MAX), select=undeclared_solo)
     assert result.logs["a_verdict"].tolist()[:2] == [codes.NO_SOLO, codes.OK]
 

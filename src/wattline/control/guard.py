@@ -195,7 +195,7 @@ def set_class_caps(s: State) -> None:
             continue  # nothing new, or a job capped alone
         differ = s.c_draw_w[c] != s.c_draw_w[c]  # then there is nothing a common cap could mean
         if differ or want != want:
-            record(s, codes.ACT_CAP, c, s.c_n[c], want, codes.CHOSEN, codes.BAD_SHAPE if differ else codes.BAD_CAP)
+            record(s, codes.ACT_CAP, c, s.c_n[c], want, codes.CHOSEN, codes.NO_CAPS if differ else codes.BAD_CAP)
             s.want_cap_w[c] = told_w
             continue
         least = max(s.min_cap_w[s.c_pool[c]], s.c_floor_w[c])

@@ -108,6 +108,7 @@ BAD_CAP = 12
 BAD_BID = 13
 EXCEEDS = 14
 NO_RESOURCE = 15
+NO_CAPS = 16
 VERDICT_NAMES = (
     "accepted",
     "not waiting",
@@ -125,6 +126,7 @@ VERDICT_NAMES = (
     "not a bid that the machine can keep",
     "accepted over the power limit: nothing runs, nothing fits",
     "not enough of a resource",
+    "no caps declared: its policy needs caps=True",
 )
 
 # -- events that the job table alone does not show

@@ -12,12 +12,16 @@ from typing import Any, TypedDict
 import numpy as np
 
 from wattline.market.reach import Reach
+from wattline.model.codes import NO_CAPS, NO_SOLO
 from wattline.model.kinds import Kind, kind_entry
 from wattline.model.networks import network_entry
 from wattline.model.regulation import Bid
 from wattline.wiring.result import Result
 from wattline.wiring.subjects.late import is_late
 from wattline.wiring.tables import running_energy_j
+
+UNDECLARED = {"caps=True": NO_CAPS, "solo_caps=True": NO_SOLO}
+"""What a policy did not declare → the guard's verdict on its caps."""
 
 
 class Known(TypedDict, total=False):
@@ -184,8 +188,15 @@ def _power_entry(result: Result) -> dict[str, Any]:
         "preempt": options.shed,
         "decisions": options.decisions,
         **({"limit_until_s": options.limit_until_s} if np.isfinite(options.limit_until_s) else {}),
+        **_refused_caps(result),
         **_late_entry(result),
     }
+
+
+def _refused_caps(result: Result) -> dict[str, Any]:
+    """Return how many caps were refused because their policy does not declare them, by what it needs."""
+    found = {needs: int(result.state.refused[verdict]) for needs, verdict in UNDECLARED.items()}
+    return {"undeclared_caps": found} if any(found.values()) else {}
 
 
 def _late_entry(result: Result) -> dict[str, Any]:

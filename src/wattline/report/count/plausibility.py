@@ -1,5 +1,5 @@
-"""Doubts about a run: a limit that was not repeated, or nodes that did not fail, to its end; of a log, signs that the
-machine's size, its unit or its load are not those of the log.
+"""Doubts about a run: a limit that was not repeated, or nodes that did not fail, to its end; caps that nobody declared;
+of a log, signs that the machine's size, its unit or its load are not those of the log.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ def find_doubts(run: Run, wait_s: Distribution, recorded_s: Distribution) -> tup
     """
     told = run.manifest.get("trace") or {}
     if not told.get("sha256") or run.jobs.height < FEWEST:
-        return (*_not_repeated(run), *_no_failures(run))
+        return (*_not_repeated(run), *_no_failures(run), *_undeclared(run))
     return (
         *_not_repeated(run),
         *_no_failures(run),
+        *_undeclared(run),
         *_far_waits(run, wait_s, recorded_s),
         *_rounded(run),
         *_nobody_waits(wait_s, recorded_s),
@@ -71,6 +72,14 @@ def _no_failures(run: Run) -> Iterator[str]:
             f"NODES STOPPED FAILING after {show(until_s - run.start_s, 's')}: none failed at random in the last "
             f"{show(run.end_s - until_s, 's')} of the run; give a longer trace, or a load that the machine can carry"
         )
+
+
+def _undeclared(run: Run) -> Iterator[str]:
+    """Say that caps were refused because their policy does not declare that it sets any."""
+    told = (run.manifest.get("power") or {}).get("undeclared_caps") or {}
+    for needs, count in told.items():
+        if count:
+            yield f"CAPS NOT SET: {count:,} were refused, for the policy that wants them was declared without {needs}"
 
 
 def _far_waits(run: Run, wait_s: Distribution, recorded_s: Distribution) -> Iterator[str]:

@@ -31,4 +31,4 @@ class ClockFields:
     option: Annotated[Ints, Field("18", "", "switches of the run; see wattline.model.state.switches", fixed=True)]
     counter: Annotated[Ints, Field("8", "", "events, passes, rejected proposals, next sequence number, …")]
     fault: Annotated[Ints, Field("1", "", "1 + the job to which the order policy gave the key NaN (0: none)")]
-    refused: Annotated[Ints, Field("16", "", "refused proposals by the guard's verdict")]
+    refused: Annotated[Ints, Field("17", "", "refused proposals by the guard's verdict")]
