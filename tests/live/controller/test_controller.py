@@ -11,7 +11,7 @@ import pytest
 from engine.crowded import SENDS
 from engine.worlds import check_structure, cluster, policies, run, table
 from live.controller.emulated import EPOCH_S, World
-from wattline.control.facts import PAUSED
+from wattline.control.facts import END, FREE, PAUSED, STARTED
 from wattline.errors import InputError
 from wattline.live.controller.controller import BidStep
 from wattline.live.controller.seen.mirror import Mirror
@@ -121,6 +121,29 @@ def test_a_start_that_does_not_come_is_taken_back_and_tried_again() -> None:
     world.run(40.0)
     assert world.machine.jobs["a"].starts == 1
     assert s.counter[1] > 0
+
+
+def test_a_job_that_comes_and_goes_between_two_looks_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its manager says when: the state is told of the start before the end, so that it has a wait and a run time."""
+    world = World(cluster(4), policies(select="in-order"), late_s=0.6)
+    ledger = world.controller.ledger
+    told: list[tuple[int, str, float]] = []
+
+    def tell_of(verb: int, name: str, *numbers: float) -> None:
+        told.append((verb, name, numbers[0] if numbers else 0.0))
+        original(verb, name, *numbers)
+
+    original = ledger.tell_of
+    monkeypatch.setattr(ledger, "tell_of", tell_of)
+    world.submit("short", 1, 0.05, 0.0)
+    world.run(5.0)
+    job = world.machine.jobs["short"]
+    assert job.seen.phase == "ended"
+    begun, end, free = told
+    assert (begun[:2], end[:2], free[:2]) == ((STARTED, "short"), (END, "short"), (FREE, "short"))
+    assert 0.0 < begun[2] <= 1.0
+    assert not ledger.wrong
+    check_structure(ledger.state)
 
 
 def test_what_others_do_to_jobs_is_followed() -> None:

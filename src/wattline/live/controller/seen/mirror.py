@@ -162,6 +162,8 @@ class Mirror:
             if requeued or cancelled or self._status(name) in (codes.WAITING, codes.HELD, codes.FUTURE):
                 self.ledger.tell_of(CANCEL, name)
             else:
+                if job is not None and self._status(name) == codes.STARTING and not math.isnan(job.start_s):
+                    self.ledger.tell_of(STARTED, name, self._ran_s(job))  # it came and went between two looks
                 self.ledger.tell_of(END, name, self._how(job))
             self.ledger.tell_of(FREE, name)
         for name in others & self.refused.keys():
