@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from synthetic import write_synthetic
 from test_figure import validate
 from test_html import figures_of
 
+import wattline as wl
 from wattline.journal.journal import Journal, open_journal
 from wattline.market.bill import Bids, bill_hours, columns_of, flat_book
 from wattline.market.tariff import Tariff
@@ -281,3 +283,16 @@ def test_a_comparison_shows_bill_tracking_and_the_worst_kind(sold: Journal, summ
     assert rows["cost"] == found.regulation.cost
     assert rows["worst_violation"] == max(row.violation_share for row in found.qos if not row.standby)
     assert not any(row.metric.path.startswith("regulation") for row in compare({"a": [summary], "b": [summary]}).rows)
+
+
+def test_jobs_of_no_length_are_late_only_if_they_waited(tmp_path: Path) -> None:
+    """One that starts at once has lost nothing; it counted as late, as if it had no end."""
+    (tmp_path / "jobs.csv").write_text("submit_s,work_s,nodes,kind\n0,0,1,a\n0,10,1,a\n5,0,2,a\n")
+    text = (
+        '[trace]\nfile = "jobs.csv"\n[cluster]\nnodes = 2\nidle = 100\nmax = 300\n'
+        '[[kind]]\nname = "a"\nnodes = 1\ntime = 10\npower = 300\nlimit = 3\nrate = "10/h"\n'
+    )
+    (tmp_path / "s.toml").write_text(text)
+    (row,) = wl.load(tmp_path / "s.toml").simulate(progress=False).summary.qos
+    assert (row.jobs, row.open_jobs, row.violations) == (3, 0, 1)
+    assert (row.q.median, row.q.max) == (0.0, math.inf)

@@ -247,11 +247,17 @@ def degradations(run: Run, kind: Mapping[str, Any]) -> tuple[Floats, Floats]:
         for begin_s, stop_s in spans:
             inside |= (submit_s >= begin_s) & (submit_s < stop_s)
         submit_s, work_s, end_s = submit_s[inside], work_s[inside], end_s[inside]
-    q: Floats = (end_s - submit_s - work_s) / work_s
-    at_least: Floats = (run.end_s - submit_s - work_s) / work_s
+    q = _over(end_s - submit_s - work_s, work_s)
+    at_least = _over(run.end_s - submit_s - work_s, work_s)
     return q, at_least
 
 
 def limit_of(kind: Mapping[str, Any]) -> float:
     """Return the QoS limit of a kind of the manifest, where JSON has null for *none*."""
     return math.inf if kind["limit"] is None else float(kind["limit"])
+
+
+def _over(lost_s: Floats, work_s: Floats) -> Floats:
+    """Return lost time over run time: of a job of no length 0 where nothing is lost, else infinite."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((lost_s == 0.0) & (work_s == 0.0), 0.0, lost_s / work_s)

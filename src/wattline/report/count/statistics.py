@@ -43,15 +43,16 @@ class TimeDistribution:
 def describe(values: npt.ArrayLike) -> Distribution:
     """Describe a sample; NaN are left out (they mean *not applicable*).
 
-    >>> describe([1.0, 2.0, 3.0, float("nan")]).median
-    2.0
+    >>> describe([1.0, 2.0, 3.0, float("nan")]).median, describe([0.0, 0.0, float("inf")]).median
+    (2.0, 0.0)
     """
     sample = np.asarray(values, dtype=np.float64)
     sample = np.sort(sample[~np.isnan(sample)])
     if sample.size == 0:
         return Distribution()
     median, p90, p95, p99 = (_sorted_quantile(sample, q) for q in (0.5, 0.9, 0.95, 0.99))
-    std = float(sample.std(ddof=1)) if sample.size > 1 else NAN
+    with np.errstate(invalid="ignore"):  # infinite values have no spread
+        std = float(sample.std(ddof=1)) if sample.size > 1 else NAN
     return Distribution(
         int(sample.size), float(sample.mean()), std, float(sample[0]), median, p90, p95, p99, float(sample[-1])
     )
@@ -63,7 +64,8 @@ def _sorted_quantile(ordered: Floats, q: float) -> float:
     below = int(position)
     above = min(below + 1, ordered.size - 1)
     low, high = float(ordered[below]), float(ordered[above])
-    return low if low == high else low + (high - low) * (position - below)
+    is_one = low == high or position == below  # nothing of the next one, which may be infinite
+    return low if is_one else low + (high - low) * (position - below)
 
 
 def describe_steps(values: Floats, durations_s: Floats) -> TimeDistribution:
