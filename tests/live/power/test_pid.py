@@ -157,6 +157,20 @@ def test_a_recorded_step_tells_its_plant(lag_s: float, delay_s: float) -> None:
     assert found.delay_s == pytest.approx(delay_s, abs=0.15)
 
 
+@pytest.mark.parametrize("lag_s", [5.0, 10.0])
+def test_a_slow_plant_is_not_taken_for_a_quicker_one_with_a_dead_time(lag_s: float) -> None:
+    """The record is that of a plant without a dead time, to the last digit: nothing may be left of it."""
+    half_s, step_s = 4.0 * lag_s, 0.1
+    times = [step_s * i for i in range(round(4 * half_s / step_s))]
+    limits = [150.0 if int(t // half_s) % 2 == 0 else 220.0 for t in times]
+    powers = [60.0 + 1.29 * limits[0]]
+    for limit_w in limits[:-1]:
+        powers.append(powers[-1] + (60.0 + 1.29 * limit_w - powers[-1]) * -math.expm1(-step_s / lag_s))
+    found = identify(Record(times, limits, powers))
+    assert (found.gain, found.lag_s, found.delay_s) == pytest.approx((1.29, lag_s, 0.0), rel=2e-3)
+    assert found.error_w < 0.02
+
+
 @pytest.mark.parametrize(
     ("record", "told"),
     [

@@ -26,7 +26,7 @@ def response(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write how run time grows as power falls, for response of a [[kind]].
+    """Write how run time grows as power falls, for the key response of a kind.
 
     Rows of one node and core count, without turbo: power of a node and run
     time over that at the highest power. Powers within a percent are one

@@ -73,22 +73,24 @@ def identify(record: Record) -> FirstOrder:
     """Return the first-order plant that is nearest to a record, by least squares."""
     span_s = record.time_s[-1] - record.time_s[0]
     step_s = span_s / (len(record.time_s) - 1)
-    best = (math.inf, 0.0, 0.0, 0.0)
     lags = [0.0] + [step_s * 0.2 * 1.4**i for i in range(60) if step_s * 0.2 * 1.4**i < span_s]
     delays = [step_s * k for k in range(int(min(0.25 * span_s, 20 * step_s) / step_s) + 1)]
-    for delay_s in delays:
-        for lag_s in lags:
-            best = min(best, _left(record, lag_s, delay_s))
-    for width in (0.3, 0.1, 0.03, 0.01):
-        _, _, lag_s, delay_s = best
-        for scale in (1.0 - width, 1.0 - width / 2.0, 1.0 + width / 2.0, 1.0 + width):
-            best = min(best, _left(record, lag_s * scale, delay_s))
-        for shift in (-width, width):
-            best = min(best, _left(record, lag_s, max(0.0, delay_s + shift * step_s)))
-    left, gain, lag_s, delay_s = best
+    left, gain, lag_s, delay_s = min(_with_lag(record, lags, delay_s) for delay_s in delays)
     if not gain > 0.0:
         raise InputError("power_w: does not rise with limit_w; was the server busy enough to be held by its limit?")
     return FirstOrder(gain, lag_s, delay_s, math.sqrt(left / len(record.time_s)))
+
+
+def _with_lag(record: Record, lags: Sequence[float], delay_s: float) -> tuple[float, float, float, float]:
+    """Return what is left at the best lag beside a dead time: a longer one of either looks much like the other."""
+    best = min(_left(record, lag_s, delay_s) for lag_s in lags)
+    for width in (0.15, 0.05, 0.015, 0.005, 0.0015):
+        while True:
+            closer = min(_left(record, best[2] * scale, delay_s) for scale in (1.0 - width, 1.0 + width))
+            if not closer[0] < best[0]:
+                break
+            best = closer
+    return best
 
 
 def _left(record: Record, lag_s: float, delay_s: float) -> tuple[float, float, float, float]:
