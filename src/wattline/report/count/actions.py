@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -65,11 +67,29 @@ def _spans(journal: Journal, starts: pl.DataFrame) -> Floats:
     ends: dict[int, list[float]] = {}
     for time_s, job in left.iter_rows():
         ends.setdefault(job, []).append(time_s)
-    spans, before = [], dict.fromkeys(ids, 0)
-    for time_s, job, exceeds in starts.iter_rows():
-        left_s = ends.get(job, [])
-        end_s = left_s[before[job]] if before[job] < len(left_s) else np.inf
-        before[job] += 1
-        if exceeds:
-            spans.append((time_s, end_s))
-    return np.array(spans)
+    begun: dict[int, list[float]] = {}
+    for time_s, job, _ in starts.iter_rows():
+        begun.setdefault(job, []).append(time_s)
+    until = {job: iter(until_s(begins_s, ends.get(job, ()))) for job, begins_s in begun.items()}
+    spans = [(time_s, next(until[job]), exceeds) for time_s, job, exceeds in starts.iter_rows()]
+    return np.array([(time_s, end_s) for time_s, end_s, exceeds in spans if exceeds])
+
+
+def until_s(begins_s: Sequence[float], leaves_s: Sequence[float]) -> list[float]:
+    """Return until when each stay of a job lasted, by when it began and when the job left (inf: it did not).
+
+    A leave before the first start ends a stay of an earlier journal. A start that is followed by another before the job
+    left was taken back.
+
+    >>> until_s([246.0, 260.0], [260.0, 272.0]), until_s([20.0, 30.0, 40.0], [5.0, 35.0])
+    ([260.0, 272.0], [30.0, 35.0, inf])
+    """
+    found: list[float] = []
+    at = 0
+    for begin_s, next_s in pairwise([*begins_s, np.inf]):
+        while at < len(leaves_s) and leaves_s[at] < begin_s:
+            at += 1
+        left_s = leaves_s[at] if at < len(leaves_s) else np.inf
+        found.append(min(left_s, next_s))
+        at += left_s <= next_s
+    return found

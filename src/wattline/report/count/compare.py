@@ -195,7 +195,7 @@ def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = M
         values = {label: [s.value(metric.path) for s in summaries] for label, summaries in runs.items()}
         if not _says_something(metric, [v for column in values.values() for v in column]):
             continue
-        left_s = {label: [_left_out_s(s, metric) for s in summaries] for label, summaries in runs.items()}
+        left_s = {label: [_left_out_s(s, metric.path) for s in summaries] for label, summaries in runs.items()}
         differences, references = [], []
         for label in runs:
             alike = [(i, j) for i, j in pairs[label] if left_s[first][i] == left_s[label][j]]
@@ -211,9 +211,9 @@ def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = M
     return Comparison(tuple(runs), counts, paired_by, tuple(rows), notes, started, paired)
 
 
-def _left_out_s(summary: Summary, metric: Metric) -> float:
+def _left_out_s(summary: Summary, path: str) -> float:
     """Return how much time of a run a metric leaves out: hours beyond a series of prices or of carbon."""
-    left_s = summary.value(LEFT_OUT[metric.path]) if metric.path in LEFT_OUT else 0.0
+    left_s = summary.value(LEFT_OUT[path]) if path in LEFT_OUT else 0.0
     return 0.0 if math.isnan(left_s) else left_s
 
 
@@ -304,8 +304,8 @@ def _notes(runs: Mapping[str, Sequence[Summary]], pairs: Mapping[str, Sequence[t
 def _unpriced(runs: Mapping[str, Sequence[Summary]]) -> list[str]:
     """Say whose totals leave hours out, where not all leave out the same."""
     notes = []
-    for metric, what in ((Metric("cost", "", ""), "cost"), (Metric("accounts.total.carbon_kg", "", ""), "carbon")):
-        left_s = {label: max(_left_out_s(s, metric) for s in some) for label, some in runs.items()}
+    for path, what in (("cost", "cost"), ("accounts.total.carbon_kg", "carbon")):
+        left_s = {label: max(_left_out_s(s, path) for s in some) for label, some in runs.items()}
         if len(set(left_s.values())) == 1:
             continue
         most = ", ".join(f"{show_duration(seconds)} of {label!r}" for label, seconds in left_s.items() if seconds)
