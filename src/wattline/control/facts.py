@@ -18,9 +18,11 @@ from wattline.control import commit, guard, rows
 from wattline.control.cycle import BANK, SLOT, WAKE
 from wattline.control.logs import log_bid, log_event, logs_full
 from wattline.control.passing import pass_time
+from wattline.control.timeline import log_timeline
 from wattline.kernel.compiled import outlined, seldom
 from wattline.model import codes
 from wattline.model.state.record import State
+from wattline.model.state.switches import OPT_TIMELINE
 from wattline.model.structures import queue, running
 from wattline.model.structures.many_running import listed
 from wattline.physics import clocks, power
@@ -261,6 +263,8 @@ def _about_machine(s: State, verb: int, fact: Any, wake: Any, profile: Any, para
     if verb == TIME:
         if not s.now[0] <= fact[1] < np.inf:
             return -codes.NO_SUCH
+        if fact[1] > s.now[0] and s.happened[0] & (codes.END | codes.AWAKE) and s.option[OPT_TIMELINE] == 1:
+            log_timeline(s)  # a job began or ended before the next pass
         pass_time(s, fact[1])
         for slot in range(s.wake_at_s.shape[0]):
             if s.wake_at_s[slot] <= s.now[0]:

@@ -146,6 +146,33 @@ def test_a_job_that_comes_and_goes_between_two_looks_has_started(monkeypatch: py
     check_structure(ledger.state)
 
 
+@pytest.mark.parametrize("late_s", [0.0, 0.6])
+def test_jobs_end_at_the_times_that_their_manager_says(late_s: float) -> None:
+    """Two jobs end while nobody looks: the state's clock stops at either end, and energies are those of the machine.
+
+    Those that begin between two turns do so at their own times, too.
+    """
+    world = World(cluster(4, idle_w=50.0), policies(select="in-order"), late_s=late_s)
+    world.machine.abilities = Abilities(quick=True)  # it is asked in every turn
+    world.submit("long", 1, 20.3, 0.0)
+    world.submit("short", 2, 7.1, 0.0)
+    world.run(3.0)
+    ledger = world.controller.ledger
+    rows = [ledger.row[name] for name in ("short", "long")]
+    used_w = [float(ledger.state.draw_w[row] * ledger.state.nodes[row]) for row in rows]
+    world.machine.pass_time(40.0)  # the controller is away
+    world.run(1.0)
+    s, jobs = ledger.state, world.machine.jobs
+    for row, name, watts in zip(rows, ("short", "long"), used_w, strict=True):
+        job = jobs[name]
+        assert s.end_s[row] == pytest.approx(job.ended_s - EPOCH_S, abs=1e-6)
+        assert s.started_s[row] == pytest.approx(job.started_s - EPOCH_S, abs=1e-6)
+        assert s.energy_j[row] == pytest.approx(watts * (job.ended_s - job.started_s), rel=1e-6)
+    assert s.node_j[:, 0].sum() == pytest.approx(s.energy_j[rows].sum(), rel=1e-9)
+    assert not ledger.wrong
+    check_structure(s)
+
+
 def test_what_others_do_to_jobs_is_followed() -> None:
     """Jobs that users cancel, that others start, requeue or move, and nodes that leave: the state follows, and nothing
     is held twice.

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 from engine.worlds import cluster, run
 from live.journal.world import NODES, Exact, Fuzz, bound, flow
-from wattline.control.facts import HAPPENED, TARGET, TIME
+from wattline.control.facts import END, HAPPENED, TARGET, TIME
 from wattline.formats.jobs import read_trace
 from wattline.journal.journal import Journal, open_journal, write_journal
 from wattline.kernel.compiled import JIT
@@ -69,6 +69,30 @@ def test_the_journal_of_an_exact_world_is_the_simulators(simulated: Journal, tmp
     assert journal.manifest["totals"] == pytest.approx(simulated.manifest["totals"], rel=1e-9)
     for key in ("start_s", "end_s", "policies", "ties", "seed"):
         assert journal.manifest[key] == simulated.manifest[key]
+
+
+def test_ends_before_a_pass_are_in_the_timeline(tmp_path: Path) -> None:
+    """Jobs that ended while no control passed: power falls at each end, and its area is the energy of all nodes."""
+    jobs = flow(3, 40).take(np.arange(40) < 20)
+    world = Exact(Ledger(bound(), record=Record()), jobs)
+    book = world.ledger
+    while len(world.ends) < 2:
+        world.instant()
+    ends = sorted(world.ends)[:2]
+    assert ends[0][0] < ends[1][0]
+    for end_s, j in ends:
+        book.tell(TIME, end_s)
+        book.tell_of(END, str(j + 1), codes.FINISHED)
+    book.tell(TIME, ends[1][0] + 7.0)
+    book.control()
+    Sealer().cut(book, TEXTS).write(tmp_path / "0", name="world")
+    journal = open_journal(tmp_path / "0")
+    found = journal.read("timeline")
+    for end_s, _ in ends:
+        assert end_s in found["time_s"].to_list()
+    area_j = float(np.sum(found["power_w"].to_numpy()[:-1] * np.diff(found["time_s"].to_numpy())))
+    totals = journal.manifest["totals"]
+    assert area_j == pytest.approx(totals["busy_j"] + totals["idle_j"], rel=1e-9)
 
 
 def test_hours_of_a_run_add_up_to_it(simulated: Journal, tmp_path: Path) -> None:

@@ -132,13 +132,14 @@ class Controller:
         self.term()
         self._listen(now_s)
         state_s = max(now_s - self.mirror.epoch_s, float(self.ledger.state.now[0]))
-        self.ledger.tell(TIME, state_s)
         full = math.isnan(self._full_s) or now_s >= self._full_s + self.periods.full_s - 1e-6
         looked = False
         if full:
             self._full_s = now_s
         if full or (self.manager.abilities.quick and not self._unanswered):  # caps know who came and went since
-            looked = self._look(now_s)
+            looked = self._look(now_s, state_s)
+        if not looked:
+            self.ledger.tell(TIME, state_s)
         began = self.clock.monotonic()
         target_w, limit_w = self._envelope(now_s, full=full)
         self.ledger.tell(HAPPENED, codes.TICK)
@@ -193,8 +194,8 @@ class Controller:
             elif message.kind == "signal" and self.on_signal is not None:
                 self.on_signal(message, now_s)
 
-    def _look(self, now_s: float) -> bool:
-        """Let the state follow the machine; tell whether the resource manager answered."""
+    def _look(self, now_s: float, state_s: float) -> bool:
+        """Let the state follow the machine up to its time ``state_s``; tell whether the resource manager answered."""
         try:
             snapshot = self.manager.snapshot()
         except ManagerError as problem:
@@ -205,7 +206,7 @@ class Controller:
             self._unanswered = False
             self.reconciler.wait_anew(now_s)
         self.manager_seen_s = now_s
-        self.mirror.look(snapshot, self.meters.lost(now_s))
+        self.mirror.look(snapshot, self.meters.lost(now_s), state_s)
         for line in [*snapshot.notes, *self.mirror.said]:
             self._say(line)
         self.mirror.said.clear()

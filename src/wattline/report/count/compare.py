@@ -26,6 +26,8 @@ class Metric(NamedTuple):
     better: str = "lower"
 
 
+CARBON = "accounts.total.carbon_kg"
+
 METRICS: tuple[Metric, ...] = (
     Metric("jobs.finished", "jobs finished", "jobs", "higher"),
     Metric("jobs.rejected", "jobs rejected", "jobs"),
@@ -65,7 +67,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("jobs.preemptions", "preemptions", ""),
     Metric("cost", "cost", "$"),
     Metric("accounts.total.score", "performance score", "", "higher"),
-    Metric("accounts.total.carbon_kg", "carbon", "kg CO₂"),
+    Metric(CARBON, "carbon", "kg CO₂"),
     Metric("regulation.reserve_w", "reserve, mean", "W", "higher"),
     Metric("regulation.error", "tracking error, mean", "share"),
     Metric("regulation.exceed_share", "tracking error above 30 %", "share"),
@@ -79,7 +81,7 @@ ACTIONS = (DEADLOCKS, "capping.caps_set", "capping.jobs_stopped")
 """Counts that nobody misses where all of them are 0."""
 
 
-LEFT_OUT = {"cost": "accounts.total.unpriced_s", "accounts.total.carbon_kg": "accounts.total.no_carbon_s"}
+LEFT_OUT = {"cost": "accounts.total.unpriced_s", CARBON: "accounts.total.no_carbon_s"}
 """Totals that leave time out where a series ends → how much; totals of other parts of a run do not compare."""
 
 
@@ -213,7 +215,9 @@ def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = M
 
 def _left_out_s(summary: Summary, path: str) -> float:
     """Return how much time of a run a metric leaves out: hours beyond a series of prices or of carbon."""
-    left_s = summary.value(LEFT_OUT[path]) if path in LEFT_OUT else 0.0
+    if path not in LEFT_OUT or summary.accounts is None or (path == CARBON and not summary.accounts.has_carbon):
+        return 0.0
+    left_s = summary.value(LEFT_OUT[path])
     return 0.0 if math.isnan(left_s) else left_s
 
 
@@ -304,7 +308,7 @@ def _notes(runs: Mapping[str, Sequence[Summary]], pairs: Mapping[str, Sequence[t
 def _unpriced(runs: Mapping[str, Sequence[Summary]]) -> list[str]:
     """Say whose totals leave hours out, where not all leave out the same."""
     notes = []
-    for path, what in (("cost", "cost"), ("accounts.total.carbon_kg", "carbon")):
+    for path, what in (("cost", "cost"), (CARBON, "carbon")):
         left_s = {label: max(_left_out_s(s, path) for s in some) for label, some in runs.items()}
         if len(set(left_s.values())) == 1:
             continue

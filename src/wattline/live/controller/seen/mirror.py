@@ -1,12 +1,13 @@
 """From what the resource manager shows to facts: the state follows the machine, whoever moved it.
 
-Facts go in an order in which nothing is ever held twice: ends first, then nodes that left or came back, then jobs that
-let go of nodes they never had, then those that run already, at last newcomers.
+Facts go in an order in which nothing is ever held twice: begins and ends first, at their own times, then nodes that
+left or came back, then jobs that let go of nodes they never had, then those that run already, at last newcomers.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -24,6 +25,7 @@ from wattline.control.facts import (
     RESUMED,
     STARTED,
     TAKE,
+    TIME,
 )
 from wattline.live.controller.ledger import Ledger
 from wattline.live.controller.seen.news import News
@@ -35,6 +37,7 @@ from wattline.wiring.newcomers import Desk, Newcomer
 
 NOBODY = "(nobody)"
 HOLDING = ("starting", "running", "paused", "completing")
+BEGUN = ("running", "completing", "paused")
 GONE = ("ended", "ineligible")
 """Phases of jobs that the state has not, or no more."""
 HAS_NODES = (codes.STARTING, codes.RUNNING, codes.PAUSED)
@@ -88,6 +91,8 @@ class Mirror:
     _open: set[str] = field(default_factory=set)
     """Jobs of which the state was told what it did not take: they are looked at again."""
     _first: bool = True
+    _told_s: float = 0.0
+    """The time that the state was told last, applied or on its way."""
     _shown: Sequence[NodeSeen] = ()
 
     def __post_init__(self) -> None:
@@ -95,10 +100,14 @@ class Mirror:
         s = self.ledger.state  # of a run that goes on: its nodes may be out of service
         self.down |= {name for name, at in self.nodes.number.items() if s.node_outages[at] > 0}
 
-    def look(self, snapshot: Snapshot, silent: Collection[str] = ()) -> None:
-        """Tell the state what has changed; on nodes whose agents are silent nothing more is to be started."""
+    def look(self, snapshot: Snapshot, silent: Collection[str] = (), until_s: float = -math.inf) -> None:
+        """Tell the state what has changed; on nodes whose agents are silent nothing more is to be started.
+
+        The state's clock goes to ``until_s``; jobs begin and end on the way, at the times that the machine tells.
+        """
         self.ledger.flush()
-        self.now_s = self.state_now_s()
+        self._told_s = self.state_now_s()
+        self.now_s = max(until_s, self._told_s)
         changed = self.news.of_machine(self.places.of_ours(snapshot.jobs))
         if self._first:  # of a run that goes on: what the state has, and the machine does not
             changed |= self.ledger.row.keys()
@@ -109,7 +118,8 @@ class Mirror:
         looked_at = changed | self.news.of_state(self.ledger) | self._open | self.unplaced | due
         jobs = self.news.jobs
         known = [name for name in self.ledger.row if name in looked_at] if looked_at else []
-        self._ends(jobs, known, looked_at - self.ledger.row.keys())
+        self._in_time(jobs, known)
+        self._forget_refused(jobs, looked_at - self.ledger.row.keys())
         self._nodes(snapshot, frozenset(silent))
         moved = self._changes(jobs, [name for name in known if name in self.ledger.row])
         for job in moved:
@@ -138,7 +148,7 @@ class Mirror:
         status = int(s.status[row])
         if job.phase in HOLDING and status in HAS_NODES and job.on and set(job.on) != set(self.nodes.held(s, row)):
             return True
-        if job.phase in ("running", "completing", "paused") and status == codes.STARTING:
+        if job.phase in BEGUN and status == codes.STARTING:
             return True
         if job.phase in HOLDING and status == codes.WAITING and job.on:
             return True
@@ -148,33 +158,65 @@ class Mirror:
     def _status(self, name: str) -> int:
         return int(self.ledger.state.status[self.ledger.row[name]])
 
-    def _ends(self, jobs: dict[str, JobSeen], known: list[str], others: set[str]) -> None:
-        """Tell of jobs that are over, that were taken back, or that may not start any more."""
+    def _in_time(self, jobs: dict[str, JobSeen], known: list[str]) -> None:
+        """Tell of jobs that began, are over, were taken back or may not start any more: each at its own time."""
+        found: list[tuple[float, str, bool]] = []
         for name in known:
             job = jobs.get(name)
-            gone = job is None or job.phase in GONE or self._is_aside(job)
-            changed = not gone and job is not None and (self._asks_for_something_else(job) or self._is_other(job))
-            if not gone and not changed:
+            if job is None or job.phase == "ineligible" or self._is_aside(job) or self._is_another(job):
+                found.append((self.now_s, name, False))
                 continue
-            back = job is not None and job.phase in ("ineligible", "waiting")
-            requeued = changed or back  # it comes again as a new one
-            cancelled = job is not None and job.reason == "Cancelled"
-            if requeued or cancelled or self._status(name) in (codes.WAITING, codes.HELD, codes.FUTURE):
-                self.ledger.tell_of(CANCEL, name)
+            over = job.phase == "ended"
+            begun = job.phase in BEGUN or (over and not math.isnan(job.start_s))
+            if begun and self._status(name) == codes.STARTING:
+                found.append((self._time_s(job.start_s), name, True))
+            if over:
+                found.append((self._time_s(job.end_s), name, False))
+        for at_s, name, begins in sorted(found, key=operator.itemgetter(0)):
+            self._go_to(at_s)
+            if begins:
+                self.ledger.tell_of(STARTED, name, self._ran_s(jobs[name], at_s))
             else:
-                if job is not None and self._status(name) == codes.STARTING and not math.isnan(job.start_s):
-                    self.ledger.tell_of(STARTED, name, self._ran_s(job))  # it came and went between two looks
-                self.ledger.tell_of(END, name, self._how(job))
-            self.ledger.tell_of(FREE, name)
+                self._end(name, jobs.get(name))
+        self._go_to(self.now_s)
+
+    def _end(self, name: str, job: JobSeen | None) -> None:
+        """Tell that a job is over, or that it waits no more as the state knows it."""
+        requeued = job is not None and job.phase != "ended"  # it comes again as a new one
+        cancelled = job is not None and job.reason == "Cancelled"
+        if requeued or cancelled or self._status(name) in (codes.WAITING, codes.HELD, codes.FUTURE):
+            self.ledger.tell_of(CANCEL, name)
+        else:
+            self.ledger.tell_of(END, name, self._how(job))
+        self.ledger.tell_of(FREE, name)
+
+    def _forget_refused(self, jobs: dict[str, JobSeen], others: set[str]) -> None:
+        """Let jobs be looked at anew that could not be led, and are over or ask for something else now."""
         for name in others & self.refused.keys():
             job, before = jobs.get(name), self.seen.get(name)
             if job is None or job.phase == "ended" or (before is not None and _asks(job) != _asks(before)):
                 del self.refused[name]
                 self.unfit.pop(name, None)
 
+    def _time_s(self, machine_s: float) -> float:
+        """Return the state's time of what the machine tells: between the last turn and this look, NaN: of the look."""
+        if math.isnan(machine_s):
+            return self.now_s
+        return min(max(machine_s - self.epoch_s, self.state_now_s()), self.now_s)
+
+    def _go_to(self, time_s: float) -> None:
+        """Let the state's clock go on; facts that are told from here on are of that time."""
+        if time_s > self._told_s:
+            self._told_s = time_s
+            self.ledger.tell(TIME, time_s)
+
     def _is_aside(self, job: JobSeen) -> bool:
         """Tell whether a job waits and is not to be tried yet."""
         return job.id in self.aside and job.phase == "waiting"
+
+    def _is_another(self, job: JobSeen) -> bool:
+        """Tell whether a job is not what its row says any more."""
+        return self._asks_for_something_else(job) or self._is_other(job)
 
     def _is_other(self, job: JobSeen) -> bool:
         """Tell whether a job is on nodes that its row cannot have: more, fewer, or of another class."""
@@ -229,10 +271,7 @@ class Mirror:
             holds = job.phase in HOLDING and status in HAS_NODES
             if holds and job.on and set(job.on) != set(self.nodes.held(s, row)):
                 moved.append(job)
-            if job.phase in ("running", "completing") and status == codes.STARTING:
-                self.ledger.tell_of(STARTED, name, self._ran_s(job))
-            elif job.phase == "paused" and status == codes.STARTING:
-                self.ledger.tell_of(STARTED, name, self._ran_s(job))
+            if job.phase == "paused" and status == codes.STARTING:
                 self._stands_still(job)
             elif job.phase in HOLDING and status == codes.WAITING and job.on:
                 self._adopt(job)
@@ -251,7 +290,7 @@ class Mirror:
         if pieces is None:
             self.said.append(f"job {job.id} runs on nodes that are not ours: it is not counted")
             return
-        self._hold(ADOPT, job, pieces, self._ran_s(job))
+        self._hold(ADOPT, job, pieces, self._ran_s(job, self.now_s))
         self.ledger.flush()
         if self._status(job.id) == codes.WAITING:
             if job.id not in self.unplaced:
@@ -279,9 +318,9 @@ class Mirror:
         for at in out:
             self.ledger.tell(DRAIN, at, at + 1)
 
-    def _ran_s(self, job: JobSeen) -> float:
-        """Return for how long a job has been there; the state's clock is told before the machine is looked at."""
-        return 0.0 if math.isnan(job.start_s) else max(0.0, self.now_s - (job.start_s - self.epoch_s))
+    def _ran_s(self, job: JobSeen, at_s: float) -> float:
+        """Return for how long a job has been there at a time of the state."""
+        return 0.0 if math.isnan(job.start_s) else max(0.0, at_s - (job.start_s - self.epoch_s))
 
     def state_now_s(self) -> float:
         """Return the state's time."""
