@@ -79,10 +79,21 @@ def test_the_answer_is_a_sentence(runs: dict[str, list[Summary]]) -> None:
     assert said.startswith("With 30 kW instead of off the mean wait is 1 h 2 min instead of 17 min 30 s (257 % more)")
     assert "u000 most" in said
     same = answer(compare({"a": runs["off"], "b": runs["off"]}))
-    assert same == "Between a and b there is no difference in waits, energy or finished jobs."
+    assert same == "Between a and b there is no difference in jobs finished, the mean wait, energy or peak power."
     several = answer(compare(runs | {"again": runs["off"]}))
     assert several.startswith("Of 3 settings ")
-    assert "the mean wait is least with off (17 min 30 s; 30 kW: 1 h 2 min)" in several
+    assert "the mean wait is least with off and again (17 min 30 s; 30 kW: 1 h 2 min)" in several
+
+
+def test_equal_means_are_not_equal_waits(runs: dict[str, list[Summary]]) -> None:
+    """Where one user waits longer and another as much less, the sentence says who."""
+    found = find_effects(runs)["30 kW"]
+    (bob, cat, _) = found["user"]
+    swapped = {"b": {"user": (replace(bob, after_s=bob.before_s + 60.0), replace(cat, after_s=cat.before_s - 60.0))}}
+    said = answer(compare({"a": runs["off"], "b": runs["off"]}), swapped)
+    assert "no difference in jobs finished, the mean wait" in said
+    assert "1 waits longer" in said
+    assert "1 waits less" in said
 
 
 def test_all_and_sizes_are_named(runs: dict[str, list[Summary]]) -> None:
@@ -104,6 +115,10 @@ def test_what_may_be_chance_is_said_to_be(summary: Summary) -> None:
 
     assert "which may be chance" in answer(compare({"a": of(10.0, 20.0, 30.0), "b": of(30.0, 10.0, 35.0)}))
     assert "chance" not in answer(compare({"a": of(10.0, 20.0, 30.0), "b": of(15.0, 25.1, 35.0)}))
+    three = {"a": of(10.0, 20.0, 30.0), "b": of(30.0, 10.0, 35.0), "c": of(12.0, 19.0, 31.0)}
+    assert "least with a (20 s; b: 25 s, which may be chance)" in answer(compare(three))
+    sure = answer(compare(three | {"b": of(40.0, 50.1, 60.0), "c": of(35.0, 45.1, 55.0)}))
+    assert "least with a (20 s; b: 50 s)" in sure
 
 
 def test_the_sentence_is_of_runs_that_pair(summary: Summary) -> None:

@@ -409,9 +409,10 @@ def _waits(before: Run, after: Run) -> str:
         alone_s = after.summary.wait_s.mean
         return "no job starts" if math.isnan(alone_s) else f"jobs wait {show_duration(alone_s)} on average"
     who = "jobs" if old == new else "jobs that start in both"
-    if not is_noticed(old_s, new_s):
-        return f"{who} wait as long as before ({show_duration(new_s)} on average)"
-    return f"{who} wait {show_duration(new_s)} on average instead of {show_duration(old_s)}"
+    old_words, new_words = show_duration(old_s), show_duration(new_s)
+    if new_words == old_words:
+        return f"{who} wait as long as before ({new_words} on average)"
+    return f"{who} wait {new_words} on average instead of {old_words}"
 
 
 def _lost(answer: Answer) -> str:

@@ -108,14 +108,17 @@ class Row:
     """One metric: an estimate per label, and its difference to the first label over the runs both have (or None).
 
     ``references`` are means of the first label over the runs that each difference is of (NaN: there are none).
-    ``whole``: no run leaves out a part of its time.
+    ``whole``: no run leaves out a part of its time. ``ends`` are the labels with the best and the worst mean (the first
+    where several have it), ``between`` is their difference over the runs that pair.
     """
 
     metric: Metric
     estimates: tuple[Estimate, ...]
     differences: tuple[Estimate | None, ...]
     references: tuple[float, ...]
-    whole: bool = True
+    whole: bool
+    ends: tuple[int, int]
+    between: Estimate
 
     def interval(self, column: int) -> tuple[float, float]:
         """Return the 95 % interval of a label's mean, within what the metric can be: a share lies between 0 and 1.
@@ -206,11 +209,27 @@ def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = M
             references.append(estimate([one for one, other in beside if math.isfinite(other - one)]).mean)
         estimates = tuple(estimate(values[label]) for label in runs)
         whole = not any(any(column) for column in left_s.values())
-        rows.append(Row(metric, estimates, tuple(differences), tuple(references), whole))
+        ends = _extremes(metric, estimates)
+        best, worst = ({i: column[j] for i, j in pairs[label]} for label, column in _pick(values, ends))
+        between = estimate([best[i] - worst[i] for i in best if i in worst])
+        rows.append(Row(metric, estimates, tuple(differences), tuple(references), whole, ends, between))
     counts, notes = tuple(len(s) for s in runs.values()), _notes(runs, pairs)
     started = tuple(more_started(runs[first], runs[label], pairs[label]) for label in runs)
     paired = tuple(len(pairs[label]) for label in runs)
     return Comparison(tuple(runs), counts, paired_by, tuple(rows), notes, started, paired)
+
+
+def _extremes(metric: Metric, estimates: Sequence[Estimate]) -> tuple[int, int]:
+    """Return which labels have the best and the worst mean."""
+    sign = -1.0 if metric.better == "higher" else 1.0
+    means = [sign * found.mean for found in estimates]
+    known = [i for i, mean in enumerate(means) if not math.isnan(mean)] or [0]
+    return min(known, key=means.__getitem__), max(known, key=means.__getitem__)
+
+
+def _pick(values: Mapping[str, Sequence[float]], places: Sequence[int]) -> list[tuple[str, Sequence[float]]]:
+    columns = list(values.items())
+    return [columns[place] for place in places]
 
 
 def _left_out_s(summary: Summary, path: str) -> float:

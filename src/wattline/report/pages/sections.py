@@ -154,8 +154,8 @@ Wait is from entering the queue to the first start, over jobs that started. Resp
 end, over the {ended:,} jobs that started and ended (finished, killed or failed).
 Run time is how long a job held its nodes; where they slept, that begins with their waking, which is shown apart.
 Slowdown is response / time alone, over jobs whose time alone is more than 0 s. Time alone is the run time at full
-speed on nodes that are awake, up to the request for a killed job. Bounded slowdown is max(1, response / max(time
-alone, {bound:g} s)). Percentiles interpolate linearly.
+speed on nodes that are awake: up to its request for a killed job, no longer than it ran for a failed one. Bounded
+slowdown is max(1, response / max(time alone, {bound:g} s)). Percentiles interpolate linearly.
 Utilization is busy / available node-seconds (nodes out of service are not available), over the whole run from {start}
 to {end} of the trace's clock, and between the first and the last submission.
 Averages over time (queue, power, loads) weigh every value by how long it held.

@@ -32,14 +32,15 @@ def answer(found: Comparison, effects: Mapping[str, Effects] | None = None) -> s
         return _best(found, rows)
     first, other = found.labels
     more = found.started[1] if found.started else 0.0
-    told = [words for row in rows if (words := _changed(row, more, pairs=found.pairs[1], all_pair=found.all_pair))]
-    head = (
-        f"With {other} instead of {first} {_list(told)}."
-        if told
-        else (f"Between {first} and {other} there is no difference in waits, energy or finished jobs.")
-    )
+    changes = [_changed(row, more, pairs=found.pairs[1], all_pair=found.all_pair) for row in rows]
+    told = [words for words in changes if words]
+    if told:
+        head = f"With {other} instead of {first} {_list(told)}."
+    else:
+        same = [_name(row) for row, words in zip(rows, changes, strict=True) if words is not None]
+        head = f"Between {first} and {other} there is no difference in {_list(same, 'or')}." if same else ""
     named = (effects or {}).get(other) or {}
-    return f"{head} {effect_words(other, first, named)}".strip() if told else head
+    return f"{head} {effect_words(other, first, named)}".strip()
 
 
 def effect_words(label: str, first: str, named: Effects) -> str:
@@ -70,9 +71,9 @@ def _most(row: Effect, what: str) -> str:
     return f"{who} most in all ({whole} {'more' if row.change_s > 0 else 'less'}, {each} a job)"
 
 
-def _changed(row: Row, more: float, *, pairs: int, all_pair: bool) -> str:
+def _changed(row: Row, more: float, *, pairs: int, all_pair: bool) -> str | None:
     """Return how a metric changed from the first label to the second, in which so many more jobs start; "" where it
-    did not.
+    did not, None where it is not known.
 
     It is told of the runs that have a partner, and of all where none has.
     """
@@ -81,10 +82,12 @@ def _changed(row: Row, more: float, *, pairs: int, all_pair: bool) -> str:
     if difference is not None and paired:
         after, may_be = before + difference.mean, math.isfinite(difference.half_width) and not difference.excludes_zero
     elif pairs or not row.whole:
-        return ""
+        return None
     else:
         before, after, may_be = row.estimates[0].mean, row.estimates[1].mean, True
-    if math.isnan(after - before) or abs(after - before) <= SAME * max(abs(before), abs(after)):
+    if math.isnan(after - before):
+        return None
+    if abs(after - before) <= SAME * max(abs(before), abs(after)):
         return ""
     remarks = []
     if more and row.metric.path == "wait_s.mean":
@@ -115,14 +118,17 @@ def _best(found: Comparison, rows: Sequence[Row]) -> str:
         known = [mean for mean in means if not math.isnan(mean)]
         if not row.whole or len(known) < len(means) or max(known) - min(known) <= SAME * max(abs(v) for v in known):
             continue
-        pick = (max if row.metric.better == "higher" else min)(range(len(means)), key=lambda i: means[i])
-        last = (min if row.metric.better == "higher" else max)(range(len(means)), key=lambda i: means[i])
+        best, worst = row.ends
+        least = SAME * max(abs(v) for v in known)
+        picked = [label for label, mean in zip(found.labels, means, strict=True) if abs(mean - means[best]) <= least]
+        chance = math.isfinite(row.between.half_width) and not row.between.excludes_zero
         told.append(
-            f"{_name(row)} {'are most' if row.metric.better == 'higher' else 'is least'} with {found.labels[pick]} "
-            f"({_value(row, means[pick])}; {found.labels[last]}: {_value(row, means[last])})"
+            f"{_name(row)} {'are most' if row.metric.better == 'higher' else 'is least'} with {_list(picked)} "
+            f"({_value(row, means[best])}; {found.labels[worst]}: {_value(row, means[worst])}"
+            f"{', which may be chance' if chance else ''})"
         )
     if not told:
-        return f"Among {len(found.labels)} settings waits, energy and finished jobs are the same."
+        return f"Among {len(found.labels)} settings {_list([_name(row) for row in rows if row.whole])} are the same."
     alone = "" if found.all_pair else " Their runs have different seeds: some of it may be chance."
     return f"Of {len(found.labels)} settings {_list(told)}.{alone}"
 
@@ -138,5 +144,5 @@ def _value(row: Row, mean: float) -> str:
     return number(mean, 4) if unit == "jobs" else show(mean, unit)
 
 
-def _list(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
+def _list(parts: Sequence[str], word: str = "and") -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}" if parts else ""
