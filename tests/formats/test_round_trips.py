@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +137,11 @@ def test_csv_keeps_the_jobs(tmp_path: Path) -> None:
         submit_s=[0.5, 1], work_s=[0.1, 2], nodes=[1, 2], user=[0, -1], users=["a, b"], epoch_unix_s=5.0
     )
     (note,) = write_trace(Trace(jobs), tmp_path / "t.csv.gz")
-    assert note.reason.startswith(
-        "written without the date of second 0 and the log's header: CSV has no place for them"
-    )
+    assert note.reason == "written without the date of second 0: CSV has no place for it, Parquet has"
+    sized = Trace(replace(jobs, epoch_unix_s=math.nan), header={"MaxNodes": "4"}, suggested_nodes=4)
+    (header,) = write_trace(sized, tmp_path / "sized.csv")
+    lost = "written without the log's header and the size of the machine: CSV has no place for them, Parquet has"
+    assert header.reason == lost
     assert (note.action, note.count) == ("kept", 2), "no job was dropped"
     assert_same(jobs, read_trace(tmp_path / "t.csv.gz").jobs, list(ARRAY_COLUMNS))
 

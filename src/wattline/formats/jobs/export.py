@@ -95,10 +95,7 @@ def write_table(trace: Trace, path: Path | str) -> tuple[Note, ...]:
         frame.write_csv(buffer)
         write_whole(path, buffer.getvalue())
         lost = _lost_series(trace.jobs, "CSV", path) + _lost_blanks(trace.jobs, path)
-        if not math.isnan(trace.jobs.epoch_unix_s):
-            told = "written without the date of second 0 and the log's header: CSV has no place for them, Parquet has"
-            lost.append(Note("kept", told, len(trace.jobs), str(path)))
-        return tuple(lost)
+        return (*lost, *_lost_header(trace, path))
     about: dict[str, Any] = {
         "trace": VERSION,
         "source": trace.source,
@@ -168,6 +165,21 @@ def _lost(jobs: JobTable, path: Path | str) -> list[Note]:
         reason = "written without after: the job to wait for shares its number with another"
         notes.append(Note("kept", reason, int(ambiguous.sum()), str(path)))
     return notes
+
+
+def _lost_header(trace: Trace, path: Path | str) -> list[Note]:
+    """Return a note on what is known of a whole log, for which CSV has no place."""
+    there = {
+        "the date of second 0": not math.isnan(trace.jobs.epoch_unix_s),
+        "the log's header": bool(trace.header),
+        "the size of the machine": trace.suggested_nodes is not None or trace.machine is not None,
+    }
+    lost = [what for what, is_there in there.items() if is_there]
+    if not lost:
+        return []
+    words = lost[0] if len(lost) == 1 else f"{', '.join(lost[:-1])} and {lost[-1]}"
+    told = f"written without {words}: CSV has no place for {'it' if len(lost) == 1 else 'them'}, Parquet has"
+    return [Note("kept", told, len(trace.jobs), str(path))]
 
 
 def _lost_series(jobs: JobTable, form: str, path: Path | str) -> list[Note]:

@@ -107,7 +107,8 @@ def _rejected(found: Response) -> str:
     if len(set(counts.values())) < 2:
         return ""
     jobs = plural(max(1, round(max(counts.values()))), "job")
-    return f" In some settings up to {jobs} of a run can never start and count in no mean: see the rejected jobs."
+    each = "of a run" if found.seeds == 1 else "a run, on average over its seeds,"
+    return f" In some settings up to {jobs} {each} can never start and count in no mean: see the rejected jobs."
 
 
 def settings_table(found: Response) -> str:
