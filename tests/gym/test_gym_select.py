@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 import subprocess
 import sys
@@ -336,3 +337,25 @@ def test_options_of_a_reset_are_checked(options: dict[str, Any], told: str) -> N
     env = wg.SelectEnv(log(), MACHINE, length=40, variety=2)
     with pytest.raises(wl.InputError, match=told):
         env.reset(options=options)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"nope": 1}, "there is no option 'nope'"),
+        ({"episode": 1.5}, "expected a whole number, got 1.5"),
+        ({"episode": math.nan}, "expected a whole number, got nan"),
+        ({"episode": [0, 1]}, "3 numbers are needed, one for each world, got 2"),
+        ({"episode": [0, 1, 2]}, "numbers go from 0 to 1"),
+        ({"reset_mask": [1, 0, 1]}, "3 truth values are needed"),
+    ],
+)
+def test_options_of_a_reset_of_many_worlds_are_checked(options: dict[str, Any], told: str) -> None:
+    """Before any of them begins."""
+    worlds = wg.SelectVectorEnv(3, log(), MACHINE, length=40, variety=2)
+    worlds.reset(options={"episode": [0, 1, 0]})
+    before = [worlds.playing.told(w)["episode"] for w in range(3)]
+    with pytest.raises(wl.InputError, match=told):
+        worlds.reset(options=options)
+    assert [worlds.playing.told(w)["episode"] for w in range(3)] == before
+    worlds.reset(options={"episode": np.int64(1)})

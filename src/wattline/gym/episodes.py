@@ -14,7 +14,7 @@ from wattline.api.asking import ask
 from wattline.api.machine import Machine
 from wattline.api.studies import Study, load, only
 from wattline.api.trace import Trace, from_frame, log_at
-from wattline.errors import InputError
+from wattline.errors import InputError, shorten
 from wattline.model import codes
 
 if TYPE_CHECKING:
@@ -74,6 +74,14 @@ class Episodes:
         self._draws = self._study.document.spec.trace.file is None and self._study.document.given.trace is None
         self._wired: Wired | None = None
         self._kept: dict[int, list[World]] = {}
+
+    def checked(self, number: Any) -> int:
+        """Return the number of an episode that somebody asked for, if there is such a one."""
+        if isinstance(number, (bool, np.bool_)) or not isinstance(number, (int, np.integer)):
+            raise InputError(f"episode: expected a whole number, got {shorten(number)}")
+        if not 0 <= number < self.variety:
+            raise InputError(f"episode: numbers go from 0 to {self.variety - 1} (variety), got {number}")
+        return int(number)
 
     def borrow(self, number: int) -> World:
         """Return episode ``number`` at its beginning; nobody else has it until it is given back."""

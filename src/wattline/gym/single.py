@@ -8,22 +8,19 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
-from wattline.errors import InputError, shorten
+from wattline.errors import InputError
 from wattline.gym.playing import Playing
 
 Seen = npt.NDArray[np.float32]
 _ALL = np.ones(1, dtype=bool)
 
 
-def asked_episode(options: dict[str, Any] | None) -> int | None:
+def asked_episode(options: dict[str, Any] | None) -> Any:
     """Return the episode that options name, if they do."""
     unknown = [name for name in options or {} if name != "episode"]
     if unknown:
         raise InputError(f"reset: there is no option {unknown[0]!r}; {{'episode': 3}} takes an episode")
-    number = (options or {}).get("episode")
-    if number is not None and (isinstance(number, bool) or not isinstance(number, (int, np.integer))):
-        raise InputError(f"episode: expected a whole number, got {shorten(number)}")
-    return None if number is None else int(number)
+    return (options or {}).get("episode")
 
 
 class WattlineEnv(gym.Env[Seen, Any]):
@@ -50,10 +47,9 @@ class WattlineEnv(gym.Env[Seen, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, dict[str, Any]]:
         """Begin an episode: the one that ``options={"episode": i}`` names, or one that is drawn."""
         super().reset(seed=seed)
-        number = asked_episode(options)
-        if number is None:
-            number = int(self.np_random.integers(self.playing.episodes.variety))
-        self._begin(number)
+        number, episodes = asked_episode(options), self.playing.episodes
+        drawn = int(self.np_random.integers(episodes.variety)) if number is None else episodes.checked(number)
+        self._begin(drawn)
         return self._seen(), self._told()
 
     def step(self, action: Any) -> tuple[Seen, SupportsFloat, bool, bool, dict[str, Any]]:

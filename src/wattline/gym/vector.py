@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -59,15 +60,15 @@ class WattlineVectorEnv(VectorEnv[Seen, Any, Any]):
         count = self.num_envs
         if isinstance(seed, (list, tuple)) and len(seed) != count:
             raise InputError(f"seed: a seed for each of {count} worlds is needed, or one for all, got {len(seed)}")
-        numbers = (options or {}).get("episode")
+        numbers = self._asked(options or {})
         if isinstance(seed, (list, tuple)):
             drawn = [int(np.random.default_rng(one).integers(self.playing.episodes.variety)) for one in seed]
             numbers = drawn if numbers is None else numbers
             seed = int(seed[0])
         super().reset(seed=seed)
-        chosen = np.broadcast_to(self._draw(count) if numbers is None else np.asarray(numbers), (count,))
-        begins = np.asarray((options or {}).get("reset_mask", np.ones(count, dtype=bool)), dtype=bool)
-        if begins.shape != (count,) or not (self._begun or begins.all()):
+        chosen = self._draw(count) if numbers is None else numbers
+        begins = np.asarray((options or {}).get("reset_mask", np.ones(count, dtype=bool)))
+        if begins.dtype != bool or begins.shape != (count,) or not (self._begun or begins.all()):
             raise InputError(f"reset_mask: {count} truth values are needed, all of them true at the first reset")
         for w in np.flatnonzero(begins):
             self.playing.begin(int(w), int(chosen[w]))
@@ -92,6 +93,23 @@ class WattlineVectorEnv(VectorEnv[Seen, Any, Any]):
         terminated = self.playing.terminated()
         self._over = truncated | terminated
         return self.playing.worlds.seen.copy(), rewards, terminated, truncated, self._told(self._over & ~begins)
+
+    def _asked(self, options: dict[str, Any]) -> list[int] | None:
+        """Return the episodes that options name for the worlds, one for each or one for all, if they do."""
+        unknown = [name for name in options if name not in ("episode", "reset_mask")]
+        if unknown:
+            told = (
+                f"reset: there is no option {unknown[0]!r}; {{'episode': [3, 4]}} takes episodes, 'reset_mask' worlds"
+            )
+            raise InputError(told)
+        numbers = options.get("episode")
+        if numbers is None:
+            return None
+        several = isinstance(numbers, (Sequence, np.ndarray)) and not isinstance(numbers, str)
+        each = list(numbers) if several else [numbers] * self.num_envs
+        if len(each) != self.num_envs:
+            raise InputError(f"episode: {self.num_envs} numbers are needed, one for each world, got {len(each)}")
+        return [self.playing.episodes.checked(number) for number in each]
 
     def _draw(self, count: int) -> npt.NDArray[np.int64]:
         return self.np_random.integers(self.playing.episodes.variety, size=count)
