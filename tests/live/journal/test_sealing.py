@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 from engine.worlds import cluster, run
 from live.journal.world import NODES, Exact, Fuzz, bound, flow
-from wattline.control.facts import END, HAPPENED, TARGET, TIME
+from wattline.control.facts import CANCEL, END, HAPPENED, TARGET, TIME
 from wattline.formats.jobs import read_trace
 from wattline.journal.journal import Journal, open_journal, write_journal
 from wattline.kernel.compiled import JIT
@@ -177,6 +178,27 @@ def test_a_journal_of_all_sorts_of_facts_is_consistent(tmp_path: Path, seed: int
     assert present == set(record.jobs.known) == set(record.jobs.name)
     assert not record.jobs.ended
     assert not any(record.logs.values())
+
+
+def test_work_is_what_a_job_did_however_it_ended(tmp_path: Path) -> None:
+    """Jobs that were told with their kind's ten minutes fail, are killed and are taken back after five seconds; one
+    that never started keeps what was told.
+    """
+    ledger = Ledger(bound(), record=Record())
+    some = flow(5, 5)
+    jobs = replace(some, submit_s=np.zeros(5), work_s=np.full(5, 600.0), nodes=np.array([1, 1, 1, 1, NODES]))
+    world = Exact(ledger, jobs)
+    world.instant()
+    ledger.tell(TIME, 5.0)
+    for job, status in (("1", codes.FINISHED), ("2", codes.FAILED), ("3", codes.KILLED)):
+        ledger.tell_of(END, job, status)
+    ledger.tell_of(CANCEL, "4")
+    ledger.tell_of(CANCEL, "5")
+    ledger.control()
+    Sealer().cut(ledger, TEXTS).write(tmp_path / "0", name="world")
+    found = open_journal(tmp_path / "0").read("jobs").sort("job_id")
+    assert found["status"].to_list() == ["finished", "failed", "killed", "cancelled", "cancelled"]
+    assert found["work_s"].to_list() == [5.0, 5.0, 5.0, 5.0, 600.0]
 
 
 def test_jobs_are_known_by_their_names_where_these_are_numbers() -> None:

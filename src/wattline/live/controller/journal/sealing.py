@@ -332,14 +332,14 @@ def _places(found: Ints, serials: Ints, order: Ints) -> Ints:
 
 
 def _work_s(b: Bound, s: State, told_s: Floats) -> Floats:
-    """Return the work of jobs: what they did where they ended otherwise than was told.
+    """Return the work of jobs: what they did where they ended otherwise than was told, by themselves or not.
 
     Where nothing slows jobs down that is the time they ran. Under caps it is what was told less what was left; a job
-    that took longer keeps what was told.
+    that took longer keeps what was told, as does one that never started.
     """
     if b.options.configurations:
         return told_s
     slowed = any(m.caps or m.solo_caps for m in b.policies.slots()) or any(c.levels for c in b.cluster.classes)
     done_s = told_s - s.remaining if slowed else s.ran_s - s.woke_s
-    new = (s.status == codes.FINISHED) & (np.abs(done_s - told_s) > SAME_S)
+    new = (s.status >= codes.FINISHED) & ~np.isnan(s.started_s) & (np.abs(done_s - told_s) > SAME_S)
     return np.where(new, np.maximum(done_s, 0.0), told_s)
