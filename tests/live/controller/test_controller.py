@@ -154,11 +154,12 @@ def test_jobs_end_at_the_times_that_their_manager_says(late_s: float) -> None:
     """
     world = World(cluster(4, idle_w=50.0), policies(select="in-order"), late_s=late_s)
     world.machine.abilities = Abilities(quick=True)  # it is asked in every turn
-    world.submit("long", 1, 20.3, 0.0)
-    world.submit("short", 2, 7.1, 0.0)
+    world.submit("long", 1, 20.3, 0.1)  # between two turns
+    world.submit("short", 2, 7.1, 0.1)
     world.run(3.0)
     ledger = world.controller.ledger
     rows = [ledger.row[name] for name in ("short", "long")]
+    assert ledger.state.submit_s[rows].tolist() == [world.machine.jobs["long"].seen.submit_s - EPOCH_S] * 2
     used_w = [float(ledger.state.draw_w[row] * ledger.state.nodes[row]) for row in rows]
     world.machine.pass_time(40.0)  # the controller is away
     world.run(1.0)

@@ -352,7 +352,7 @@ class Mirror:
     def _newcomer(self, job: JobSeen, *, runs: bool) -> Newcomer:
         pool, room = (self.places.class_of(job.on[0]), -1) if runs else self.places.choose(job)
         return Newcomer(
-            submit_s=min(job.submit_s - self.epoch_s, self.state_now_s()),
+            submit_s=min(job.submit_s - self.epoch_s, self.now_s),
             nodes=len(job.on) if runs else job.nodes,
             request_s=job.request_s if math.isfinite(job.request_s) else math.nan,
             user=self.code("user", job.user or NOBODY),
