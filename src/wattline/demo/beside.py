@@ -30,7 +30,7 @@ EXCEED = 0.3
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs, in numbers."""
+    """One of the two runs, in numbers: power and tracking after the warm-up, jobs from the begin on."""
 
     mean_error: float
     """|power - target| as a part of the reserve, over time."""
@@ -63,6 +63,7 @@ class Beside:
         """Return it as plain data."""
         return {
             "window_s": [self.from_s, self.to_s],
+            "service_window_s": [0.0, self.to_s],
             "live": vars(self.live),
             "simulated": vars(self.simulated),
             "simulated_as_late": vars(self.as_late),

@@ -235,9 +235,9 @@ def lines(found: Beside) -> list[str]:
         row("mean tracking error (of reserve)", *(share(side.mean_error) for side in sides)),
         row("time beyond 30 %", *(share(side.exceeded) for side in sides)),
         row("mean power", *(f"{side.mean_w / 1e3:.2f} kW" for side in sides)),
-        row("jobs started", *(f"{side.started}" for side in sides)),
-        row("jobs ended", *(f"{side.ended}" for side in sides)),
-        row("mean wait", *(f"{side.mean_wait_s:.1f} s" for side in sides)),
-        row("promises broken", *(kinds(side) for side in sides)),
+        row("jobs started (from the begin)", *(f"{side.started}" for side in sides)),
+        row("jobs ended (from the begin)", *(f"{side.ended}" for side in sides)),
+        row("mean wait (from the begin)", *(f"{side.mean_wait_s:.1f} s" for side in sides)),
+        row("promises broken (from the begin)", *(kinds(side) for side in sides)),
         late(found),
     ]
