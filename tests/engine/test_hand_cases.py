@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from engine.worlds import accounted_energy_j, cluster, placements, run, status_n
 from wattline.errors import InputError
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
+from wattline.model.resources.base import Supply
 from wattline.wiring.options import Options
 
 
@@ -139,6 +142,32 @@ def test_a_drain_ends_an_old_reservation() -> None:
     jobs = table(*[{"submit": t, "work": w, "nodes": n, "request": w} for t, w, n in rows])
     result = run(jobs, cluster(6, outages=[Outage(3, 5000, 4, 2, drain=True)]))
     np.testing.assert_array_equal(result.state.started_s, [0, 5000, 100, 4])
+
+
+@pytest.mark.parametrize("select", ["easy", "backfill-by-end", "conservative"])
+@pytest.mark.parametrize("limit_w", [np.inf, 5000.0])
+@pytest.mark.parametrize("classes", [1, 2])
+def test_nodes_that_drain_are_promised_to_nobody(select: str, limit_w: float, classes: int) -> None:
+    """Nodes 1 and 2 drain under the second job, so that at 100 s two nodes are free and not four: the fourth job would
+    delay the third, which is the head.
+    """
+    rows = [(0, 100, 1), (0, 100, 2), (20, 50, 2), (30, 1000, 1)]
+    jobs = table(*[{"submit": t, "work": w, "nodes": n, "request": w} for t, w, n in rows])
+    machine = cluster(4, outages=[Outage(10, 2000, 1, 2, drain=True)])
+    if classes == 2:
+        machine = replace(machine, classes=(*machine.classes, NodeClass("other", 2, idle_w=10.0, max_w=200.0)))
+    how = Options(limit_w=[(0.0, limit_w)]) if limit_w < np.inf else Options()
+    result = run(jobs, machine, options=how, select=select)
+    np.testing.assert_array_equal(result.state.started_s, [0, 0, 100, 150])
+
+
+def test_nodes_that_drain_are_promised_to_nobody_who_needs_a_resource() -> None:
+    """The same with a licence that nobody lacks."""
+    rows = [(0, 100, 1), (0, 100, 2), (20, 50, 2), (30, 1000, 1)]
+    jobs = table(*[{"submit": t, "work": w, "nodes": n, "request": w} for t, w, n in rows])
+    machine = cluster(4, outages=[Outage(10, 2000, 1, 2, drain=True)])
+    result = run(jobs, machine, options=Options(resources=[Supply("licence", 9, np.ones(4, dtype=np.int64))]))
+    np.testing.assert_array_equal(result.state.started_s, [0, 0, 100, 150])
 
 
 def test_an_outlived_estimate_moves_the_reservation() -> None:

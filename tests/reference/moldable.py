@@ -210,7 +210,8 @@ class MoldableScheduler(Scheduler):
 
     def gives_back(self, job: MoldableJob) -> float:
         """Watts by which power falls when a running job ends."""
-        return (job.told if self.setup.believes else job.nodes * job.draw) - job.nodes * self.idle
+        drains_w = (job.nodes - self.frees(job)) * self.idle  # nodes that idle no more
+        return (job.told if self.setup.believes else job.nodes * job.draw) - job.nodes * self.idle + drains_w
 
     def adds(self, job: MoldableJob, row: Row) -> float:
         """Watts that a start in a configuration adds."""

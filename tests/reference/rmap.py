@@ -95,7 +95,7 @@ class Rmap(MoldableScheduler):
         """When so many nodes and watts are free by the estimates, and what is left over then; all who are gone by then
         count.
         """
-        ends = [(j.expected, j.nodes, self.gives_back(j)) for j in self.running]
+        ends = [(j.expected, self.frees(j), self.gives_back(j)) for j in self.running]
         ends += [(self.now + row.told_time, row.nodes, self.adds(job, row)) for job, row in going]
         for t in sorted({max(t, self.now) for t, _, _ in ends}):
             for other, _, _ in ends:

@@ -415,7 +415,12 @@ class Scheduler:
     def gives_back(self, job: Job) -> float:
         """Watts by which power falls when a running job ends."""
         watts = self.counted(job) if job.in_pass == self.passes else self.waking_w(job) if job.wakes else job.draw
-        return job.nodes * (watts - self.setup.classes[job.pool][1])
+        idle = self.setup.classes[job.pool][1]
+        return job.nodes * (watts - idle) + (job.nodes - self.frees(job)) * idle
+
+    def frees(self, job: Job) -> int:
+        """Nodes that others may have when a running job ends: those of its own that do not drain."""
+        return job.nodes - sum(self.outages_of[node] > 0 for node in job.held)
 
     def fits(self, job: Job) -> bool:
         """Whether a job may start now."""

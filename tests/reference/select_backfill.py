@@ -3,8 +3,8 @@
 Readings: a job passes the head of its class if its estimated work is at most the time up to the reservation (EASY) or
 less than it (by end); rounding is that of this one comparison. By end the wait is counted as work: a job that starts in
 the same pass has its whole estimate left, whatever the clock says. ``depth`` counts the jobs of a class behind its
-head, whether they fit or not. Where classes share a limit, the line is walked once, with one reservation of nodes and
-watts a class.
+head, whether they fit or not. Nodes that drain come back to nobody when their jobs end. Where classes share a limit,
+the line is walked once, with one reservation of nodes and watts a class.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def reservation(m: Scheduler, head: Job) -> tuple[float, float, float]:
     nodes, watts = len(m.free[head.pool]), m.headroom()
     for t in sorted({j.expected for j in m.running} | {m.now}):
         gone = [j for j in m.running if j.expected <= t]
-        n = nodes + sum(j.nodes for j in gone if j.pool == head.pool)
+        n = nodes + sum(m.frees(j) for j in gone if j.pool == head.pool)
         w = watts + sum(m.gives_back(j) for j in gone)
         if n >= head.nodes and w >= m.increase(head):
             return t, n - head.nodes, w - m.increase(head)
@@ -80,7 +80,7 @@ def _work_before(m: Scheduler, head: Job) -> float:
     nodes, watts = len(m.free[head.pool]), m.headroom()
     for work in sorted({0.0, *left.values()}):
         gone = [j for j in m.running if left[j] <= work]
-        n = nodes + sum(j.nodes for j in gone if j.pool == head.pool)
+        n = nodes + sum(m.frees(j) for j in gone if j.pool == head.pool)
         if n >= head.nodes and watts + sum(m.gives_back(j) for j in gone) >= m.increase(head):
             return work
     return math.inf
@@ -148,7 +148,7 @@ def _has_watts(m: Scheduler, job: Job, at: float, booked: Booked) -> bool:
 def _promise(m: Scheduler, head: Job, booked: Booked) -> tuple[Job, float, float]:
     """Book nodes and watts for a job at the first time it can have both; return it and the nodes left over then."""
     for t in sorted({gone_at(m, j) for j in m.running} | {until for _, until, _, _ in booked} | {m.now}):
-        back = [j.nodes for j in m.running if j.pool == head.pool and gone_at(m, j) <= t]
+        back = [m.frees(j) for j in m.running if j.pool == head.pool and gone_at(m, j) <= t]
         extra = len(m.free[head.pool]) + sum(back) - head.nodes
         if extra >= 0 and _has_watts(m, head, t, booked):
             booked.append((t, _until(head, t), m.increase(head), head))

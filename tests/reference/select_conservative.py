@@ -1,9 +1,9 @@
 """Conservative backfilling: a reservation for every waiting job, kept as a list of steps of what is free.
 
-Readings: a running job is expected to be gone at its estimated end, after now. A reservation of no length takes nothing
-from others, but there must be room for it when it begins. The plan is repaired in its own order, by reserved start and
-then by the line at the pass before; a job whose nodes or watts no reservation can give yet has none and tries again at
-every pass.
+Readings: a running job is expected to be gone at its estimated end, after now; nodes that drain come back to nobody. A
+reservation of no length takes nothing from others, but there must be room for it when it begins. The plan is repaired
+in its own order, by reserved start and then by the line at the pass before; a job whose nodes or watts no reservation
+can give yet has none and tries again at every pass.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Plan:
         self.nodes = [Steps(m.now, len(free)) for free in m.free]
         self.watts = Steps(m.now, m.headroom()) if m.limit_w < math.inf else None
         for job in m.running:
-            self.nodes[job.pool].add(gone_at(m, job), math.inf, job.nodes)
+            self.nodes[job.pool].add(gone_at(m, job), math.inf, m.frees(job))
             if self.watts:
                 self.watts.add(gone_at(m, job), math.inf, m.gives_back(job))
 

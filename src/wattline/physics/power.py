@@ -9,6 +9,7 @@ from wattline.model.codes import PAUSED, RUNNING, STARTING, WAKING
 from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_BELIEF, OPT_CAPPED, OPT_SHED
 from wattline.model.structures.many_running import listed
+from wattline.model.structures.nodes import count_back
 from wattline.physics.instants import slack_s
 
 LIMIT_SLACK = 1e-9
@@ -164,8 +165,8 @@ def node_w(s: State, j: int, cap_w: float) -> float:
 
 @kernel
 def end_decrease_w(s: State, j: int) -> float:
-    """Return by how much the power that admission counts falls when a job ends and its nodes idle: one that runs,
-    or would start now.
+    """Return by how much the power that admission counts falls when a job ends and its nodes idle, or are out of
+    service if they drain: one that runs, or would start now.
 
     What it counts of running jobs is what they draw now, or what is believed of them and their part of the margin: the
     decreases of all of them leave the power of idle nodes, so that a plan in which all have ended has room for any job.
@@ -189,7 +190,8 @@ def end_decrease_w(s: State, j: int) -> float:
         busy_w = counted_node_w(s, j, s.cap_w[j])
         if s.option[OPT_BELIEF] == 1 and s.spread_w[j] > 0.0:
             margin_w = margin_increase_w(s, j)
-    return s.nodes[j] * (busy_w - s.idle_w[s.pool[j]]) + margin_w
+    idle_w = s.idle_w[s.pool[j]]
+    return s.nodes[j] * (busy_w - idle_w) + margin_w + (s.nodes[j] - count_back(s, j)) * idle_w
 
 
 @kernel

@@ -12,6 +12,7 @@ import numpy as np
 
 from wattline.kernel.compiled import kernel
 from wattline.model.state.record import State
+from wattline.model.structures.nodes import count_back
 from wattline.physics.power import headroom_w, start_increase_w, system_w
 from wattline.policies.select.proposals import estimated_wall_s, outlasts
 
@@ -134,7 +135,7 @@ def promise(s: State, p: int, n: int, need: int) -> tuple[float, int]:
             j = s.running[i]
             i += 1
         if s.pool[j] == p:
-            free += s.nodes[j]
+            free += count_back(s, j)
     return (np.inf, free) if free < need else (t, free - need)
 
 
@@ -203,7 +204,7 @@ def soon(s: State, n: int, ahead_s: float) -> int:
         j = s.running[i]
         if s.estimated_end_s[j] > until_s:
             break
-        count += s.nodes[j]
+        count += count_back(s, j)
     for i in range(n):
         if estimated_wall_s(s, s.p_job[i]) <= ahead_s:
             count += s.p_nodes[i]

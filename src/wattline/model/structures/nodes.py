@@ -238,14 +238,19 @@ def give_back(s: State, p: int, held: int) -> None:
 
 @kernel
 def count_back(s: State, j: int) -> int:
-    """Return how many nodes could be given to others if a job left: those it holds that do not drain."""
+    """Return how many nodes could be given to others if a job left: those it holds that do not drain.
+
+    One that holds none yet would get nodes in service: all of them.
+    """
     return s.nodes[j] if s.n_off[0] == 0 else _count_in_service(s, j)
 
 
 @outlined
 def _count_in_service(s: State, j: int) -> int:
-    count = 0
     x = s.held[j]
+    if x < 0:
+        return s.nodes[j]
+    count = 0
     while x >= 0:
         for node in range(x, s.hx_to[x]):
             if s.node_state[node] == 0:

@@ -14,6 +14,7 @@ from wattline.model.codes import BIDDING
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
 from wattline.model.structures.many_running import listed
+from wattline.model.structures.nodes import count_back
 from wattline.physics.power import least_cap_w
 from wattline.policies.select.kinds import average_degradation, degradation, work_left_s
 
@@ -96,7 +97,7 @@ def reach_w(s: State, average: Any, ahead_s: float) -> tuple[float, float]:
             low_w += s.nodes[j] * lowest_w(s, j, average)
             high_w += s.nodes[j] * s.draw_w[j]
         else:
-            free += s.nodes[j]
+            free += count_back(s, j)
     for i in range(s.q_head[0], s.q_tail[0]):
         j = s.queue[i]
         if j >= 0 and s.k_standby[s.kind[j]] == 0 and s.nodes[j] <= free:

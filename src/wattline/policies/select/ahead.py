@@ -9,6 +9,7 @@ import numpy as np
 from wattline.kernel.compiled import outlined
 from wattline.model.state.record import State
 from wattline.model.structures.many_running import listed
+from wattline.model.structures.nodes import count_back
 from wattline.physics.power import end_decrease_w, headroom_w
 
 
@@ -16,7 +17,7 @@ from wattline.physics.power import end_decrease_w, headroom_w
 def free_ahead(s: State, p: int, t: Any, f: Any) -> int:
     """Write the nodes that running jobs leave free, by their estimates; return the number of steps.
 
-    A job past its estimate is expected to end right after now: its nodes are not free yet.
+    A job past its estimate is expected to end right after now: its nodes are not free yet. Nodes that drain never are.
     """
     soon_s = np.nextafter(s.now[0], np.inf)
     t[0] = s.now[0]
@@ -31,7 +32,7 @@ def free_ahead(s: State, p: int, t: Any, f: Any) -> int:
             t[m] = end_s
             f[m] = f[m - 1]
             m += 1
-        f[m - 1] += s.nodes[j]
+        f[m - 1] += count_back(s, j)
     return m
 
 

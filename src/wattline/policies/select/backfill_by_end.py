@@ -11,6 +11,7 @@ from wattline.model.codes import BACKFILL, IN_ORDER, RUNNING, STARTING, WAKING
 from wattline.model.mechanism import Param, mechanism
 from wattline.model.state.record import State
 from wattline.model.structures.many_running import ready
+from wattline.model.structures.nodes import count_back
 from wattline.physics.clocks import virtual_now
 from wattline.physics.power import end_decrease_w, start_increase_w
 from wattline.policies.select.easy import backfill_deep, fits
@@ -50,7 +51,7 @@ def left_before_head(s: State, h: int, p: int, n: int, free0: int, watts0: float
         j = s.running[i] if i < running else -1
         own = int(ends[k]) if k < n else -1
         if j < 0 and own < 0:
-            return np.inf  # nodes are down: nobody's end lets the head start
+            return np.inf  # nodes are down or drain: nobody's end lets the head start
         if j < 0 or (own >= 0 and estimated_left(s, own) < estimated_left(s, j)):
             j = own
             k += 1
@@ -59,7 +60,7 @@ def left_before_head(s: State, h: int, p: int, n: int, free0: int, watts0: float
             if i == running:
                 running = ready(s, i)
         if s.pool[j] == p:
-            free += s.nodes[j]
+            free += count_back(s, j)
         elif watts == np.inf:
             continue
         if watts < np.inf:

@@ -13,6 +13,7 @@ from wattline.model.state.record import State
 from wattline.model.state.switches import N_REPLANS, N_STARTS
 from wattline.model.structures import fitindex
 from wattline.model.structures.many_running import ready
+from wattline.model.structures.nodes import count_back
 from wattline.physics.power import end_decrease_w, start_increase_w
 from wattline.policies.select.pooled import easy_pooled
 from wattline.policies.select.proposals import estimated_wall_s, headroom_left_w, outlasts, propose, sort_ends
@@ -32,8 +33,9 @@ def fits(s: State, j: int, free: int, watts: float) -> bool:
 def reservation(s: State, h: int, p: int, n: int, free: int, watts: float, ends: Any) -> tuple[float, int, float]:
     """Return when the head job can start by the estimates, and the nodes and watts left over at that time.
 
-    Nodes come free at the estimated ends of running jobs and of the ``n`` jobs proposed in this pass. An estimate that
-    has run out counts as *now*. If the running jobs do not suffice (nodes are down) the time is infinite.
+    Nodes come free at the estimated ends of running jobs and of the ``n`` jobs proposed in this pass, all but those
+    that drain. An estimate that has run out counts as *now*. If the running jobs do not suffice (nodes are down, or
+    drain) the time is infinite.
     """
     now = s.now[0]
     sort_ends(s, n, ends)
@@ -58,7 +60,7 @@ def reservation(s: State, h: int, p: int, n: int, free: int, watts: float, ends:
             if i == running:
                 running = ready(s, i)
         if s.pool[j] == p:
-            free += s.nodes[j]
+            free += count_back(s, j)
         elif watts == np.inf:
             continue
         if watts < np.inf:
@@ -99,7 +101,7 @@ def simple_reservation(s: State, need: int, n: int, free: int, ends: Any) -> tup
             free += int(ends[2 * k + 1])
             k += 1
         else:
-            free += s.nodes[s.running[i]]
+            free += count_back(s, s.running[i])
             i += 1
             if i == running:
                 running = ready(s, i)

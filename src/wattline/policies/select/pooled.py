@@ -17,6 +17,7 @@ from wattline.model.codes import BACKFILL, IN_ORDER
 from wattline.model.state.record import State
 from wattline.model.structures import resources
 from wattline.model.structures.many_running import ready
+from wattline.model.structures.nodes import count_back
 from wattline.physics.power import end_decrease_w, headroom_w, start_increase_w
 from wattline.policies.select.proposals import estimated_wall_s, outlasts, propose, sort_ends
 
@@ -37,7 +38,7 @@ def reserve(s: State, h: int, n: int, free: Any, watts0: float, ends: Any) -> tu
 
     ``free`` and ``s.res_then``, which hold what is left now, get the nodes and resources that are left over then. They
     come free at the estimated ends of running jobs and of the ``n`` jobs proposed in this pass. Where all of these do
-    not suffice (nodes are down) the time is infinite.
+    not suffice (nodes are down, or drain) the time is infinite.
     """
     now = s.now[0]
     sort_ends(s, n, ends)
@@ -62,7 +63,7 @@ def reserve(s: State, h: int, n: int, free: Any, watts0: float, ends: Any) -> tu
             i += 1
             if i == running:
                 running = ready(s, i)
-        free[s.pool[j]] += s.nodes[j]
+        free[s.pool[j]] += count_back(s, j)
         resources.give(s, j, s.res_then)
         if watts < np.inf:
             watts += end_decrease_w(s, j)

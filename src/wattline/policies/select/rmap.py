@@ -14,6 +14,7 @@ from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
 from wattline.model.state.switches import N_PASSES
 from wattline.model.structures.many_running import ready
+from wattline.model.structures.nodes import count_back
 from wattline.physics.power import end_decrease_w, headroom_w, shape_increase_w, start_increase_w
 from wattline.policies.select.proposals import estimated_wall_s
 from wattline.policies.select.shapes import allowed_s, asked_row, best_row, fair_w, share_row
@@ -141,7 +142,7 @@ def reserve(s: State, need: int, need_w: float, n: int, free: int, watts: float)
             t = max(t, t_own)
         else:
             j = s.running[done_running]
-            free += s.nodes[j]
+            free += count_back(s, j)
             watts += end_decrease_w(s, j)
             t = max(t, t_run)
             done_running += 1
