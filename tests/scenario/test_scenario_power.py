@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from wattline.errors import InputError, ScenarioError, StuckError
-from wattline.formats.tables.profiles import read_profiles
+from wattline.errors import InputError, ScenarioError, StuckError, WattlineError
+from wattline.formats.tables.profiles import read_profiles, write_profiles
 from wattline.journal.journal import open_journal
 from wattline.report.count.metrics import Summary, summarize
 from wattline.scenario import read_scenario, variants, wire
+from wattline.scenario.sections.profiles import LearnedFiles
 
 TEXT = """\
 name = "capped"
@@ -122,6 +124,42 @@ def test_profiles_are_saved_and_loaded(scenario: Path) -> None:
     assert again.learning.known == 1.0 > first.learning.known
     notes = open_journal(scenario.parent / "j").manifest["trace"]["notes"]
     assert [(n["count"], n["example"]) for n in notes if "profiles" in n["reason"]] == [(2, "2 in p.parquet")]
+
+
+def test_profiles_without_a_job_are_kept(scenario: Path) -> None:
+    """A file that stands for load and save, month after month, keeps the profiles of those who were not there."""
+    run(scenario, "profiles.save=p.parquet")
+    first = read_profiles(scenario.parent / "p.parquet")
+    stranger = (first.labels[0][0], tuple("somebody else" for _ in first.labels[0][1]))
+    more = replace(first, labels=(*first.labels, stranger), rows=np.vstack([first.rows, first.rows[:1]]))
+    write_profiles(scenario.parent / "p.parquet", more)
+    run(scenario, "profiles.load=p.parquet", "profiles.save=p.parquet", "seed=2")
+    after = read_profiles(scenario.parent / "p.parquet")
+    rows = dict(zip(after.labels, after.rows, strict=True))
+    assert rows.keys() == {*first.labels, stranger}
+    np.testing.assert_array_equal(rows[stranger], first.rows[0])
+    assert not np.array_equal(rows[first.labels[0]], first.rows[0])
+
+
+def test_profiles_of_a_run_that_was_killed_behind_its_journal_are_saved_by_resume(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal is written, the profiles are not: whoever resumes the run gets them."""
+    study = wire(variants(read_scenario(scenario, ["profiles.save=p.parquet"]))[0])
+    result, journal, saved = study.simulate(), scenario.parent / "j", scenario.parent / "p.parquet"
+    with monkeypatch.context() as killed:
+        killed.setattr(LearnedFiles, "leave", lambda *_: False)
+        study.write(result, journal)
+    assert not saved.exists()
+    assert study.learned.leave(journal)
+    assert read_profiles(saved).labels
+    assert not study.learned.leave(journal)
+    assert not [path for path in saved.parent.iterdir() if path.name.startswith(".p.parquet")]
+    full = replace(study, learned=replace(study.learned, save=scenario.parent / "q.parquet"))
+    (scenario.parent / "no").write_text("a file")
+    with pytest.raises(WattlineError):
+        full.write(result, scenario.parent / "no" / "j")
+    assert not [path for path in saved.parent.iterdir() if "q.parquet" in path.name]
 
 
 def test_an_interrupted_run_saves_nothing(scenario: Path) -> None:

@@ -149,6 +149,9 @@ def where_to_begin(runs: Sequence[Part], terminal: Terminal, *, resume: bool) ->
         if not is_over(part.study, part.folder):
             terminal.say(f"{part.folder}: nothing to resume; starting at the beginning")
             return runs[i:], None
+    for part in runs:
+        if part.study.learned.leave(part.folder):
+            terminal.say(f"{part.folder}: the power profiles that it learned are saved in {part.study.learned.save}")
     page = "" if (first / REPORT).exists() else f"; `wattline report {first}` makes its page"
     terminal.say(f"{first}: this run is over, nothing is left to resume{page}")
     raise typer.Exit

@@ -85,6 +85,7 @@ class Simulation(Bound):
         self._look: Look | None = None
         self._slice = FIRST_PYTHON_SLICE if self._in_python else FIRST_UNSEEN_SLICE
         self._began = time.perf_counter()
+        self._begun_with: Profiles | None = None
 
     def _loop(self) -> tuple[Any, Any]:
         """Return the compiled loop and its chores; importing them for the first time compiles them."""
@@ -246,7 +247,10 @@ class Simulation(Bound):
         )
 
     def learned(self) -> Profiles | None:
-        """Return what was learned so far of the power of jobs (None: nothing that could be kept)."""
+        """Return what was learned so far of the power of jobs (None: nothing that could be kept).
+
+        What the run began with and had no job for is among it, as it was.
+        """
         learner = self.policies.profile
         if self.profiles is None:
             return None
@@ -256,7 +260,7 @@ class Simulation(Bound):
         if not keeps_profiles(learner):
             return None
         max_w = tuple(node_class.max_w for node_class in self.cluster.classes)
-        return from_memory(learner.name, self.profiles, self.memory[codes.PROFILE], max_w)
+        return from_memory(learner.name, self.profiles, self.memory[codes.PROFILE], max_w).beside(self._begun_with)
 
     def begin_with(self, profiles: Profiles) -> int:
         """Let the learner begin with what an earlier run saw; return how many of its profiles this workload has."""
@@ -265,7 +269,10 @@ class Simulation(Bound):
         learner = self.policies.profile
         if self.profiles is None or profiles.learner != learner.name or not keeps_profiles(learner):
             raise InputError(f"profiles of {profiles.learner!r} are of no use to the profile policy {learner.name!r}")
-        return profiles.fill(self.profiles, self.memory[codes.PROFILE], tuple(c.max_w for c in self.cluster.classes))
+        max_w = tuple(node_class.max_w for node_class in self.cluster.classes)
+        found = profiles.fill(self.profiles, self.memory[codes.PROFILE], max_w)
+        self._begun_with = profiles
+        return found
 
     def push_limit(self, watts: float) -> None:
         """Change the power limit now, as an operator would, and let control pass.

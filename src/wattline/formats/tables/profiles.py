@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,15 @@ class Profiles:
         merged = np.array(list(rows.values())).reshape(len(rows), -1)
         max_w = later.max_w if self.max_w == later.max_w else ()
         return Profiles(self.learner, self.levels, tuple(rows), merged, max_w)
+
+    def beside(self, others: Profiles | None) -> Profiles:
+        """Return these and, as they are, those of ``others`` that are not among them."""
+        if others is None:
+            return self
+        known = set(self.labels)
+        more = [i for i, label in enumerate(others.labels) if label not in known]
+        labels = (*self.labels, *(others.labels[i] for i in more))
+        return replace(self, labels=labels, rows=np.vstack([self.rows, others.rows[more]]))
 
     def fill(self, table: ProfileTable, memory: Floats, max_w: tuple[float, ...] = ()) -> int:
         """Begin a learner's memory with these profiles, where the workload has them; return how many it had.

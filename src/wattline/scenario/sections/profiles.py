@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -87,12 +88,38 @@ class LearnedFiles:
         note = ("kept", "power profiles of an earlier run, for jobs or groups of this one", found)
         run.notes = (*run.notes, (*note, f"{len(profiles.labels):,} in {self.load.name}"))
 
-    def leave(self, result: Result) -> None:
-        """Save what a run has learned when it is over; one that was interrupted may begin with that file once more."""
+    def prepare(self, result: Result, folder: Path) -> None:
+        """Write what a run has learned beside the file that is to have it, before its journal is written.
+
+        One that was interrupted saves nothing: it may begin with that file once more.
+        """
         from wattline.formats.tables.profiles import write_profiles
 
         if self.save is not None and result.profiles is not None and result.stopped != "interrupted":
-            write_profiles(self.save, result.profiles)
+            write_profiles(self._prepared(self.save, folder), result.profiles)
+
+    def leave(self, folder: Path) -> bool:
+        """Let the file have what a run has learned, once its journal is written; tell whether anything was left to
+        save.
+        """
+        if self.save is None:
+            return False
+        try:
+            self._prepared(self.save, folder).replace(self.save)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def drop(self, folder: Path) -> None:
+        """Forget what was prepared: there is no journal that goes with it."""
+        if self.save is not None:
+            self._prepared(self.save, folder).unlink(missing_ok=True)
+
+    @staticmethod
+    def _prepared(save: Path, folder: Path) -> Path:
+        """Return where a run's profiles are until its journal is written."""
+        run = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
+        return save.with_name(f".{save.name}.{run}")
 
 
 def build_learned(spec: ProfilesSpec, context: Context, learner: Mechanism) -> LearnedFiles:
