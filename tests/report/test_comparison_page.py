@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from synthetic import write_synthetic
 from test_compare import printed
@@ -94,6 +95,25 @@ def test_equal_means_are_not_equal_waits(runs: dict[str, list[Summary]]) -> None
     assert "no difference in jobs finished, the mean wait" in said
     assert "1 waits longer" in said
     assert "1 waits less" in said
+
+
+def test_jobs_that_never_start_are_not_counted_with_their_users() -> None:
+    """Of cat's three jobs one starts: what it waits more is what all of cat's jobs wait more."""
+    rows = "".join(
+        f"{i},{user},{submit},{work},{nodes}\n"
+        for i, (user, submit, work, nodes) in enumerate(
+            [("ada", 0, 3600, 2), ("bob", 0, 60, 1), ("cat", 10, 60, 1), ("cat", 20, 60, 9), ("cat", 30, 60, 9)], 1
+        )
+    )
+    log = wl.from_frame(pl.read_csv(f"job_id,user,submit_s,work_s,nodes\n{rows}".encode()))
+    machine = wl.Machine(nodes=2, idle=90, max=350)
+    one = wl.simulate(log, machine, order="fcfs", select="in-order", progress=False)
+    other = wl.simulate(log, machine, order="shortest", select="in-order", progress=False)
+    effects = find_effects({"one": [one.summary], "other": [other.summary]})["other"]
+    cat = {row.name: row for row in effects["user"]}["cat"]
+    assert cat.jobs == 1.0
+    assert cat.total_s == cat.change_s
+    assert {row.name: (row.jobs, row.started) for row in one.summary.users}["cat"] == (3, 1)
 
 
 def test_all_and_sizes_are_named(runs: dict[str, list[Summary]]) -> None:

@@ -324,7 +324,7 @@ def test_rates_are_drawn_when_they_change(tmp_path: Path, journal: Journal) -> N
 
 def test_rankings_keep_everybody() -> None:
     """A ranking shows the first and tells what the rest used; one alone is no ranking."""
-    rows = [GroupRow(f"u{i}", 1, 1.0, 3.6e6, 0.01, 0.0, 1.0) for i in range(TOP + 5)]
+    rows = [GroupRow(f"u{i}", 1, 1, 1.0, 3.6e6, 0.01, 0.0, 1.0) for i in range(TOP + 5)]
     drawn = draw_ranking(rows, "user")
     assert len(drawn.figure.data[0]["x"]) == TOP
     assert "5 more used 5 kWh together" in drawn.caption

@@ -142,8 +142,8 @@ class Comparison:
 
     ``runs`` is how many each label has, ``paired_by`` how they pair, ``notes`` what a reader of differences must know:
     runs without a partner, and partners that ran other jobs. ``started`` is how many more jobs start in a run than with
-    the first label: where it is not 0, waits are means of other jobs. ``pairs`` is how many runs of each label have a
-    partner.
+    the first label, the largest difference of all pairs: where it is not 0, waits are means of other jobs. ``pairs`` is
+    how many runs of each label have a partner.
     """
 
     labels: tuple[str, ...]
@@ -319,8 +319,9 @@ def _notes(runs: Mapping[str, Sequence[Summary]], pairs: Mapping[str, Sequence[t
             notes.append(f"{label!r} and {first!r} ran different jobs: a difference is not that of settings alone")
         elif more := more_started(runs[first], runs[label], pairs[label]):
             jobs = f"{abs(more):,.0f} {'fewer' if more < 0 else 'more'} {'job' if abs(more) == 1 else 'jobs'}"
-            verb = "starts" if abs(more) == 1 else "start"
-            notes.append(f"with {label!r} {jobs} {verb} than with {first!r}: mean waits of both are of different jobs")
+            several = len(pairs[label]) > 1
+            words = f"up to {jobs} of a run start" if several else f"{jobs} {'starts' if abs(more) == 1 else 'start'}"
+            notes.append(f"with {label!r} {words} than with {first!r}: mean waits of both are of different jobs")
     return tuple(notes)
 
 

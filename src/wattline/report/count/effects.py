@@ -17,7 +17,7 @@ ROUNDING_S = 0.5
 
 @dataclass(frozen=True)
 class Effect:
-    """The jobs of one user (or group, kind, size) in two labels: how many there are, and their mean waits."""
+    """The jobs of one user (or group, kind, size) in two labels: how many of them start, and their mean waits."""
 
     name: str
     jobs: float
@@ -104,7 +104,7 @@ def in_both(before: Run, after: Run) -> tuple[Tables, Tables]:
 
 def _rows(summary: Counted, what: str) -> list[tuple[str, int, float]]:
     found: Iterable[GroupRow | SizeRow] = getattr(summary, f"{what}s")
-    return [(row.label if isinstance(row, SizeRow) else row.name, row.jobs, row.wait_mean_s) for row in found]
+    return [(row.label if isinstance(row, SizeRow) else row.name, row.started, row.wait_mean_s) for row in found]
 
 
 def _effects(
@@ -121,7 +121,7 @@ def _effects(
 
 
 def _together(runs: Sequence[list[tuple[str, int, float]]]) -> dict[str, tuple[int, float]]:
-    """Return jobs and seconds waited of everybody, over all runs."""
+    """Return jobs that started and seconds waited of everybody, over all runs."""
     found: dict[str, tuple[int, float]] = {}
     for rows in runs:
         for name, jobs, wait_s in rows:

@@ -21,10 +21,14 @@ BOUND_S = 10.0
 
 @dataclass(frozen=True)
 class GroupRow:
-    """The jobs of one user, group, kind or partition; ``energy_share`` is of the energy charged to all jobs."""
+    """The jobs of one user, group, kind or partition, and how many of them ``started``.
+
+    ``energy_share`` is of the energy charged to all jobs; means are over those that have a value.
+    """
 
     name: str
     jobs: int
+    started: int
     node_s: float
     energy_j: float
     energy_share: float
@@ -39,6 +43,7 @@ class SizeRow:
     low: int
     high: int
     jobs: int
+    started: int
     node_s: float
     wait_mean_s: float
     wait_median_s: float
@@ -120,8 +125,10 @@ def count_groups(jobs: pl.DataFrame, column: str, *, watts: bool) -> tuple[Group
         energy_j = np.full(len(names), np.nan)
     total_j = float(energy_j.sum())
     share = energy_j / total_j if total_j else np.full(len(names), np.nan)
+    begun = np.bincount(code, weights=np.isfinite(_floats(jobs["wait_s"])), minlength=len(names))
+    columns = (node_s, energy_j, share, wait_s, slowdown)
     rows = [
-        GroupRow(name, int(counts[i]), *(float(column[i]) for column in (node_s, energy_j, share, wait_s, slowdown)))
+        GroupRow(name, int(counts[i]), int(begun[i]), *(float(column[i]) for column in columns))
         for i, name in enumerate(names)
     ]
     return tuple(
@@ -146,6 +153,7 @@ def count_sizes(jobs: pl.DataFrame) -> tuple[SizeRow, ...]:
                 low,
                 1 << size,
                 mine.size,
+                waits.count,
                 float(node_s[mine].sum()),
                 waits.mean,
                 waits.median,

@@ -40,11 +40,14 @@ def answer(found: Comparison, effects: Mapping[str, Effects] | None = None) -> s
         same = [_name(row) for row, words in zip(rows, changes, strict=True) if words is not None]
         head = f"Between {first} and {other} there is no difference in {_list(same, 'or')}." if same else ""
     named = (effects or {}).get(other) or {}
-    return f"{head} {effect_words(other, first, named)}".strip()
+    return f"{head} {effect_words(other, first, named, same_jobs=not more)}".strip()
 
 
-def effect_words(label: str, first: str, named: Effects) -> str:
-    """Return who waits longer and who less, of users where they are known, else of groups, kinds or sizes."""
+def effect_words(label: str, first: str, named: Effects, *, same_jobs: bool = True) -> str:
+    """Return who waits longer and who less, of users where they are known, else of groups, kinds or sizes.
+
+    Where not the ``same_jobs`` start with both labels, it is of those that do.
+    """
     what = next((name for name in ("user", "group", "kind", "size") if name in named), None)
     if what is None:
         return ""
@@ -52,7 +55,8 @@ def effect_words(label: str, first: str, named: Effects) -> str:
     losers = sorted((row for row in rows if row.loses), key=lambda row: -row.total_s)
     gainers = sorted((row for row in rows if row.gains), key=lambda row: row.total_s)
     if not losers and not gainers:
-        return f"Nobody waits longer or less with {label} than with {first}."
+        of = "" if same_jobs else ", of the jobs that start with both"
+        return f"Nobody waits longer or less with {label} than with {first}{of}."
     parts = [
         f"{'all' if len(some) == len(rows) else f'{len(some):,}'} {verb}, {_most(some[0], what)}"
         for some, verb in (
@@ -91,8 +95,8 @@ def _changed(row: Row, more: float, *, pairs: int, all_pair: bool) -> str | None
         return ""
     remarks = []
     if more and row.metric.path == "wait_s.mean":
-        count = number(abs(more))
-        remarks.append(f"of different jobs: {count} {'fewer' if more < 0 else 'more'} start")
+        count = f"{'up to ' if pairs > 1 else ''}{number(abs(more))} {'fewer' if more < 0 else 'more'}"
+        remarks.append(f"of different jobs: {count} start{' in a run' if pairs > 1 else ''}")
     elif before > 0 and after > 0:
         ratio = after / before
         remarks.append(f"{number(ratio, 2)} times as much" if ratio > 10 else _percent(ratio))
