@@ -67,7 +67,7 @@ def test_what_is_not_in_a_total_is_said(tmp_path: Path) -> None:
     """Hours beyond the series, and reserve too short to be scored."""
     short = Held(np.array([0.0]), np.array([0.1]), 3600.0 * 3)
     summary, counted = found(write(tmp_path / "j", priced(short)))
-    assert ("", "2 h beyond the series of prices are not in the cost") in fact_rows(summary)
+    assert ("", "2 h of rows that reach beyond the series of prices are not in the cost") in fact_rows(summary)
     assert counted.total.hours == 3.0
     pjm = replace(counted, rules="pjm", total=replace(counted.total, unscored_s=200.0))
     assert "3 min 20 s of reserve were too short to be scored and not paid" in "".join(accounts_table(pjm)).lower()
@@ -80,7 +80,7 @@ def test_a_series_of_carbon_that_ends_takes_nothing_from_the_cost(tmp_path: Path
     facts = fact_rows(summary)
     assert dict(facts)["cost"].startswith(f"${math.fsum(row.cost for row in counted.hours):,.4f} for 5 hours")
     assert dict(facts)["carbon"].endswith(" kg CO₂, 400 g/kWh")
-    assert ("", "2 h beyond the series of carbon are not in the carbon") in facts
+    assert ("", "2 h of rows that reach beyond the series of carbon are not in the carbon") in facts
     assert "series of prices" not in str(facts)
     none = replace(counted, total=replace(counted.total, carbon_kg=math.nan))
     said = "No row of the billed time lies wholly in the series of carbon, so none is counted."

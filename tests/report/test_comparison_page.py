@@ -177,7 +177,10 @@ def test_costs_of_other_parts_of_a_run_are_not_compared(tmp_path: Path) -> None:
     assert "cost" not in found.sentence
     row = found.found.row("cost")
     assert change(row, 1) == ""
-    assert any("the cost leaves out what lies beyond the series of prices" in note for note in found.found.notes)
+    assert any(
+        "the cost leaves out rows of the bill that reach beyond the series of prices" in note
+        for note in found.found.notes
+    )
     assert wl.compare(easy=easy, again=easy).found.notes == ()
     assert not any("carbon" in note for note in found.found.notes)  # nobody asked for it
     beside = wl.whatif(trace, machine, policy="in-order", price=energy, causes=False)

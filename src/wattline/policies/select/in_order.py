@@ -101,10 +101,10 @@ def propose_shared(s: State, block: bool, free: Any) -> int:
     source="first come, first served when the order is fcfs",
 )
 def in_order(s: State, mask: int, param: Any, memory: Any) -> int:
-    """Strictly in order: the first job that does not fit blocks all behind it on its node class.
+    """Strictly in order: the first job that lacks nodes blocks those behind it on its class; one that lacks only watts,
+    all.
 
-    Under a power limit that several classes share, one that lacks nothing but watts (or a resource of the whole
-    machine) blocks all behind it on all classes.
+    Watts of a power limit that several classes share, or a resource of the whole machine.
     """
     if shares(s):
         return propose_shared(s, True, memory)

@@ -334,7 +334,10 @@ def _unpriced(runs: Mapping[str, Sequence[Summary]]) -> list[str]:
             continue
         most = ", ".join(f"{show_duration(seconds)} of {label!r}" for label, seconds in left_s.items() if seconds)
         series = "prices" if what == "cost" else "carbon"
-        notes.append(f"the {what} leaves out what lies beyond the series of {series}: {most}; no difference is told")
+        notes.append(
+            f"the {what} leaves out rows of the bill that reach beyond the series of {series}: {most}; "
+            "no difference is told"
+        )
     return notes
 
 

@@ -93,11 +93,15 @@ def missing_words(found: Accounts) -> list[str]:
     """Return what a reader of the totals must know is not in them."""
     whole, words = found.total, []
     if whole.unpriced_s > 0:
-        words.append(f"{show(whole.unpriced_s, 's')} beyond the series of prices are not in the cost")
+        words.append(
+            f"{show(whole.unpriced_s, 's')} of rows that reach beyond the series of prices are not in the cost"
+        )
     if found.has_carbon and math.isnan(whole.carbon_kg):
         words.append("no row of the billed time lies wholly in the series of carbon, so none is counted")
     elif whole.no_carbon_s > 0 and not math.isnan(whole.carbon_kg):
-        words.append(f"{show(whole.no_carbon_s, 's')} beyond the series of carbon are not in the carbon")
+        words.append(
+            f"{show(whole.no_carbon_s, 's')} of rows that reach beyond the series of carbon are not in the carbon"
+        )
     if found.scored and whole.unscored_s > 0:
         words.append(f"{show(whole.unscored_s, 's')} of reserve were too short to be scored and not paid")
     return words
