@@ -34,7 +34,10 @@ class OutageSpec(Section):
         BeforeValidator(lambda v: [v] if isinstance(v, str) else v),
         Words('range `"first-last"` of node numbers from 0, or a list of ranges'),
     ] = Field(description="which nodes")
-    drain: bool = Field(False, description="let running jobs finish instead of stopping them")  # noqa: FBT003
+    drain: bool = Field(
+        False,  # noqa: FBT003
+        description="let running jobs finish instead of stopping them; nobody else starts on these nodes meanwhile",
+    )
 
 
 class FailuresSpec(Section):
