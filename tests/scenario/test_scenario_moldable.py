@@ -366,6 +366,17 @@ def test_budgets_that_are_none_are_refused(scenario: Path, case: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_wrong_budget_is_named_with_its_own_line(scenario: Path) -> None:
+    """Not with that of the first."""
+    text = SCENARIO.replace('[limit]\npower = "4.5 kW"\n', "") + BUDGETS["above the parent"][0]
+    scenario.write_text(text)
+    (second,) = [i for i, line in enumerate(text.splitlines(), 1) if line == 'name = "b"']
+    with pytest.raises(InputError) as caught:
+        wired(scenario)
+    assert caught.value.line == second - 1
+    assert f"{scenario.name}:{second - 1}: " in str(caught.value)
+
+
 def test_priorities_of_a_batch_system_are_no_weights(scenario: Path) -> None:
     """Priorities in the trace weigh shares if they can be factors; large ones have to be explained."""
     jobs = (TABLES / "moldable-jobs.csv").read_text().splitlines()

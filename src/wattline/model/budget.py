@@ -67,6 +67,11 @@ class Budget:
     demand: Steps | None = None
 
 
+def _wrong(budget: Budget, problem: str) -> InputError:
+    """Return the error of one budget of a tree."""
+    return InputError(problem).about(value=budget.name)
+
+
 @dataclass(frozen=True)
 class BudgetTree:
     """Budgets by name, checked: one whole, parents that exist, no circle, shares that add up, no part above its
@@ -89,31 +94,31 @@ class BudgetTree:
 
     def _check(self, b: Budget, names: Sequence[str]) -> None:
         if b.parent and b.parent not in names:
-            raise InputError(f"budget {b.name!r}: there is no budget {b.parent!r}{did_you_mean(b.parent, names)}")
+            raise _wrong(b, f"budget {b.name!r}: there is no budget {b.parent!r}{did_you_mean(b.parent, names)}")
         above, at = [b.name], b.parent
         while at:
             if at in above:
-                raise InputError(f"budgets {' in '.join(repr(name) for name in above)} in {at!r} go round in a circle")
+                raise _wrong(b, f"budgets {' in '.join(repr(name) for name in above)} in {at!r} go round in a circle")
             above.append(at)
             at = self.by_name[at].parent
         if b.parent and self.by_name[b.parent].limit.highest_w < b.limit.highest_w < math.inf:
             told = f"{show_power(b.limit.highest_w)} is above the {show_power(self.by_name[b.parent].limit.highest_w)}"
-            raise InputError(f"budget {b.name!r}: {told} that its parent {b.parent!r} ever has")
+            raise _wrong(b, f"budget {b.name!r}: {told} that its parent {b.parent!r} ever has")
         parts = self.parts[b.name]
         if b.rule == "fixed" and parts:
-            missing = next((part.name for part in parts if math.isnan(part.share)), None)
+            missing = next((part for part in parts if math.isnan(part.share)), None)
             if missing is not None:
-                raise InputError(f"budget {missing!r} needs a share: the parts of {b.name!r} have fixed ones")
+                raise _wrong(missing, f"budget {missing.name!r} needs a share: the parts of {b.name!r} have fixed ones")
             total = math.fsum(part.share for part in parts)
             if total > 1.0 + 1e-12:
-                raise InputError(f"the shares of the parts of {b.name!r} sum to {total:.6g}, more than 1")
+                raise _wrong(b, f"the shares of the parts of {b.name!r} sum to {total:.6g}, more than 1")
         for part in parts:
             if b.rule != "fixed" and not math.isnan(part.share):
-                raise InputError(f"budget {part.name!r}: a share goes with a parent whose parts have fixed shares")
+                raise _wrong(part, f"budget {part.name!r}: a share goes with a parent whose parts have fixed shares")
             if b.rule != "proportional" and not math.isnan(part.weight):
-                raise InputError(f"budget {part.name!r}: a weight goes with a parent whose parts share by weight")
+                raise _wrong(part, f"budget {part.name!r}: a weight goes with a parent whose parts share by weight")
             if b.rule != "demand" and part.demand is not None:
-                raise InputError(f"budget {part.name!r}: a demand goes with a parent whose parts share by demand")
+                raise _wrong(part, f"budget {part.name!r}: a demand goes with a parent whose parts share by demand")
 
     @cached_property
     def by_name(self) -> Mapping[str, Budget]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from wattline.errors import InputError
 from wattline.model.budget import Budget, BudgetTree
 from wattline.model.budget import Steps as PowerSteps
 from wattline.policies.budget import grants
@@ -91,8 +92,11 @@ def build_budgets(budgets: Sequence[BudgetSpec], context: Context, run_s: float,
         context.keyed(("budget", i, "steps"), _budget, spec, budgets, run_s, machine_w)
         for i, spec in enumerate(budgets)
     ]
-    tree: BudgetTree = context.keyed(("budget",), BudgetTree, tuple(found))
-    return tree
+    try:
+        return BudgetTree(tuple(found))
+    except InputError as problem:
+        at = [i for i, spec in enumerate(budgets) if spec.name == problem.value]
+        raise context.error(("budget", *at[:1]), str(problem)) from None
 
 
 def system_limit(budgets: Sequence[BudgetSpec], tree: BudgetTree) -> list[tuple[float, float]]:
