@@ -50,7 +50,7 @@ def reject(
         ("asks for no node", s.nodes < 1),
         (GREEDY, (s.res_want > s.res_total).any(axis=1)),
         (
-            "needs more power than the limit ever allows",
+            "needs more power than the limit ever allows while all other nodes idle",
             (idle_w + increase > limit * (1 + LIMIT_SLACK)) & (s.app < 0)
             if np.isfinite(limit)
             else np.zeros(s.status.size, bool),
