@@ -154,6 +154,12 @@ def test_profiles_of_a_run_that_was_killed_behind_its_journal_are_saved_by_resum
     assert study.learned.leave(journal)
     assert read_profiles(saved).labels
     assert not study.learned.leave(journal)
+    with monkeypatch.context() as killed:
+        killed.setattr(LearnedFiles, "leave", lambda *_: False)
+        study.write(result, journal)
+    saved.unlink()
+    study.write(replace(result, stopped="interrupted"), journal)  # started over, and interrupted
+    assert not study.learned.leave(journal)
     assert not [path for path in saved.parent.iterdir() if path.name.startswith(".p.parquet")]
     full = replace(study, learned=replace(study.learned, save=scenario.parent / "q.parquet"))
     (scenario.parent / "no").write_text("a file")

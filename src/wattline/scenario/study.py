@@ -116,13 +116,8 @@ class Study:
 
     def write(self, result: Result, folder: Path, *, resume: Mapping[str, Any] | None = None) -> None:
         """Write the journal of a run of this study; ``resume`` is the flush that carries on an interrupted one."""
-        self.learned.prepare(result, folder)
-        try:
+        with self.learned.saving(result, folder):
             write_journal(folder, *self.tables(result, resume=resume))
-        except BaseException:
-            self.learned.drop(folder)
-            raise
-        self.learned.leave(folder)
 
     def tables(
         self, result: Result, *, resume: Mapping[str, Any] | None = None

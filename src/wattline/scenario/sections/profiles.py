@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from wattline.errors import InputError
+from wattline.errors import InputError, WattlineError
 from wattline.model.profiles import DEFAULT
 from wattline.scenario.read.base import Problem, Section
 from wattline.scenario.read.quantities import Span, Words
@@ -88,29 +89,44 @@ class LearnedFiles:
         note = ("kept", "power profiles of an earlier run, for jobs or groups of this one", found)
         run.notes = (*run.notes, (*note, f"{len(profiles.labels):,} in {self.load.name}"))
 
-    def prepare(self, result: Result, folder: Path) -> None:
-        """Write what a run has learned beside the file that is to have it, before its journal is written.
+    @contextlib.contextmanager
+    def saving(self, result: Result, folder: Path) -> Iterator[None]:
+        """Save what a run has learned around the writing of its journal: prepared before, in its place afterwards.
 
-        One that was interrupted saves nothing: it may begin with that file once more.
+        A run that is killed in between saves it when it is resumed (``leave``). One that was interrupted saves nothing:
+        it may begin with that file once more. What cannot be saved is said when the journal is there.
         """
         from wattline.formats.tables.profiles import write_profiles
 
-        if self.save is not None and result.profiles is not None and result.stopped != "interrupted":
-            write_profiles(self._prepared(self.save, folder), result.profiles)
+        self._drop(folder)
+        problem: WattlineError | None = None
+        try:
+            if self.save is not None and result.profiles is not None and result.stopped != "interrupted":
+                write_profiles(self._prepared(self.save, folder), result.profiles)
+        except WattlineError as error:
+            problem = error
+        try:
+            yield
+        except BaseException:
+            self._drop(folder)
+            raise
+        if problem is not None:
+            raise problem
+        self.leave(folder)
 
     def leave(self, folder: Path) -> bool:
-        """Let the file have what a run has learned, once its journal is written; tell whether anything was left to
-        save.
-        """
+        """Put what a run has learned and prepared in its place; tell whether there was something."""
         if self.save is None:
             return False
         try:
             self._prepared(self.save, folder).replace(self.save)
         except FileNotFoundError:
             return False
+        except OSError as problem:
+            raise InputError(f"{self.save}: cannot be written ({problem.strerror or problem})") from None
         return True
 
-    def drop(self, folder: Path) -> None:
+    def _drop(self, folder: Path) -> None:
         """Forget what was prepared: there is no journal that goes with it."""
         if self.save is not None:
             self._prepared(self.save, folder).unlink(missing_ok=True)
