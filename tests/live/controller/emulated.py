@@ -335,7 +335,7 @@ class World:
         """Let a job come at a time."""
         of = next((k for k in self.kinds if k.name == kind), None)
         node = self.cluster.classes[0]
-        seen = JobSeen(name, "waiting", nodes, EPOCH_S + at_s, request_s, kind=kind)
+        seen = JobSeen(name, "waiting", nodes, EPOCH_S + at_s, request_s, kind=kind, eligible_s=EPOCH_S + at_s)
         least_w = node.max_w if math.isnan(node.min_cap_w) else node.min_cap_w
         power = (of.draw_w, of.floor_w, of.stretch) if of else (node.max_w, least_w, node.max_w / least_w)
         self.machine.coming.append(Job(seen, work_s, *power))

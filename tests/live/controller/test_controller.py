@@ -174,6 +174,29 @@ def test_jobs_end_at_the_times_that_their_manager_says(late_s: float) -> None:
     check_structure(s)
 
 
+def test_jobs_that_come_while_nobody_looks_wait_from_then_on() -> None:
+    """In the order in which they came; one whose manager does not say since when it waits does so from the look on."""
+    world = World(cluster(2), policies(select="in-order"))
+    world.submit("first", 2, 300.0, 0.0)
+    world.run(2.0)
+    world.submit("second", 1, 10.0, 7.5)
+    world.submit("third", 1, 10.0, 5.25)
+    world.submit("unknown", 1, 10.0, 6.0)
+    coming = world.machine.coming
+    coming[:] = [
+        job if job.seen.id != "unknown" else replace(job, seen=replace(job.seen, eligible_s=math.nan)) for job in coming
+    ]
+    world.machine.pass_time(20.0)  # the controller is away
+    world.run(1.0)
+    s, row = world.controller.ledger.state, world.controller.ledger.row
+    at_s = {name: float(s.eligible_s[row[name]]) for name in ("second", "third", "unknown")}
+    assert (at_s["second"], at_s["third"]) == (7.5, 5.25)
+    assert at_s["unknown"] > 20.0
+    assert s.seq[row["third"]] < s.seq[row["second"]] < s.seq[row["unknown"]]
+    assert not world.controller.ledger.wrong
+    check_structure(s)
+
+
 def test_what_others_do_to_jobs_is_followed() -> None:
     """Jobs that users cancel, that others start, requeue or move, and nodes that leave: the state follows, and nothing
     is held twice.

@@ -41,6 +41,8 @@ class JobSeen:
     reason: str = ""
     fits: frozenset[str] | None = None
     """Names of the nodes on which it can be started; None: all."""
+    eligible_s: float = float("nan")
+    """Since when it waits (NaN: not known)."""
 
 
 @dataclass(frozen=True)

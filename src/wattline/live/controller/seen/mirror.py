@@ -118,8 +118,9 @@ class Mirror:
         looked_at = changed | self.news.of_state(self.ledger) | self._open | self.unplaced | due
         jobs = self.news.jobs
         known = [name for name in self.ledger.row if name in looked_at] if looked_at else []
-        self._in_time(jobs, known)
-        self._forget_refused(jobs, looked_at - self.ledger.row.keys())
+        others = looked_at - self.ledger.row.keys()
+        self._forget_refused(jobs, others)
+        self._in_time(jobs, known, [jobs[name] for name in others if name in jobs and jobs[name].phase == "waiting"])
         self._nodes(snapshot, frozenset(silent))
         moved = self._changes(jobs, [name for name in known if name in self.ledger.row])
         for job in moved:
@@ -138,7 +139,7 @@ class Mirror:
             else:
                 self.seen.pop(name, None)
         self._open = {name for name in looked_at if name in jobs and self._differs(jobs[name])}
-        self.news.note(self.ledger, changed | new)
+        self.news.note(self.ledger, changed | others | new)
 
     def _differs(self, job: JobSeen) -> bool:
         """Tell whether the state is still to be told what a job does."""
@@ -158,27 +159,33 @@ class Mirror:
     def _status(self, name: str) -> int:
         return int(self.ledger.state.status[self.ledger.row[name]])
 
-    def _in_time(self, jobs: dict[str, JobSeen], known: list[str]) -> None:
-        """Tell of jobs that began, are over, were taken back or may not start any more: each at its own time."""
-        found: list[tuple[float, str, bool]] = []
+    def _in_time(self, jobs: dict[str, JobSeen], known: list[str], waiting: list[JobSeen]) -> None:
+        """Tell of jobs that began, are over, were taken back, may not start any more or came to wait: each at its own
+        time.
+        """
+        found: list[tuple[float, str, str]] = []
         for name in known:
             job = jobs.get(name)
             if job is None or job.phase == "ineligible" or self._is_aside(job) or self._is_another(job):
-                found.append((self.now_s, name, False))
+                found.append((self.now_s, "ends", name))
                 continue
             over = job.phase == "ended"
             begun = job.phase in BEGUN or (over and not math.isnan(job.start_s))
             if begun and self._status(name) == codes.STARTING:
-                found.append((self._time_s(job.start_s), name, True))
+                found.append((self._time_s(job.start_s), "begins", name))
             if over:
-                found.append((self._time_s(job.end_s), name, False))
-        for at_s, name, begins in sorted(found, key=operator.itemgetter(0)):
+                found.append((self._time_s(job.end_s), "ends", name))
+        found += [(self._time_s(job.eligible_s), "comes", job.id) for job in _in_order(waiting)]
+        for at_s, what, name in sorted(found, key=operator.itemgetter(0)):
             self._go_to(at_s)
-            if begins:
+            if what == "ends":
+                self._end(name, jobs.get(name))
+            elif what == "begins":
                 self.ledger.tell_of(STARTED, name, self._ran_s(jobs[name], at_s))
             else:
-                self._end(name, jobs.get(name))
+                self._come(jobs[name])
         self._go_to(self.now_s)
+        self.ledger.flush()
 
     def _end(self, name: str, job: JobSeen | None) -> None:
         """Tell that a job is over, or that it waits no more as the state knows it."""
@@ -271,9 +278,7 @@ class Mirror:
             holds = job.phase in HOLDING and status in HAS_NODES
             if holds and job.on and set(job.on) != set(self.nodes.held(s, row)):
                 moved.append(job)
-            if job.phase == "paused" and status == codes.STARTING:
-                self._stands_still(job)
-            elif job.phase in HOLDING and status == codes.WAITING and job.on:
+            if job.phase in HOLDING and status == codes.WAITING and job.on:
                 self._adopt(job)
             elif job.phase == "waiting" and status in (codes.RUNNING, codes.PAUSED):
                 self.ledger.tell_of(REQUEUE, name)
@@ -327,27 +332,32 @@ class Mirror:
         return float(self.ledger.state.now[0])
 
     def _newcomers(self, jobs: list[JobSeen]) -> None:
-        """Tell of jobs that came, in the order in which they were submitted; what runs is counted, whatever it is."""
-        new = [job for job in jobs if job.phase not in GONE and not self._is_aside(job)]
-        for job in sorted(new, key=lambda job: (job.submit_s, job.id)):
-            holds, why = job.phase in HOLDING and bool(job.on), ""
-            if holds and self.nodes.extents(job.on) is None:
-                why = "it runs on nodes that are not ours"
-            newcomer = self._newcomer(job, runs=holds)
-            why = why if holds else self.desk.why_not(newcomer)
-            if why:
-                if self.refused.get(job.id) != why:
-                    self.said.append(f"job {job.id} is left alone: {why}")
-                    if job.phase == "waiting" and job.ours:
-                        self.unfit[job.id] = why
-                self.refused[job.id] = why
-                continue
-            self.refused.pop(job.id, None)
-            self.unfit.pop(job.id, None)
-            self.ledger.enter(job.id, self.desk.facts(newcomer))
-            if holds:
-                self.ledger.flush()
-                self._adopt(job)
+        """Tell of jobs that came, in the order in which they were submitted."""
+        for job in _in_order(jobs):
+            self._come(job)
+
+    def _come(self, job: JobSeen) -> None:
+        """Tell of a job that came; what runs is counted, whatever it is."""
+        if job.phase in GONE or self._is_aside(job):
+            return
+        holds, why = job.phase in HOLDING and bool(job.on), ""
+        if holds and self.nodes.extents(job.on) is None:
+            why = "it runs on nodes that are not ours"
+        newcomer = self._newcomer(job, runs=holds)
+        why = why if holds else self.desk.why_not(newcomer)
+        if why:
+            if self.refused.get(job.id) != why:
+                self.said.append(f"job {job.id} is left alone: {why}")
+                if job.phase == "waiting" and job.ours:
+                    self.unfit[job.id] = why
+            self.refused[job.id] = why
+            return
+        self.refused.pop(job.id, None)
+        self.unfit.pop(job.id, None)
+        self.ledger.enter(job.id, self.desk.facts(newcomer))
+        if holds:
+            self.ledger.flush()
+            self._adopt(job)
 
     def _newcomer(self, job: JobSeen, *, runs: bool) -> Newcomer:
         pool, room = (self.places.class_of(job.on[0]), -1) if runs else self.places.choose(job)
@@ -403,6 +413,11 @@ class Mirror:
 def _asks(job: JobSeen) -> tuple[object, ...]:
     """Return what a job asks for and says of itself."""
     return job.nodes, job.request_s, job.partition, job.kind, repr(job.draw_w), job.fits
+
+
+def _in_order(jobs: list[JobSeen]) -> list[JobSeen]:
+    """Return jobs in the order in which they were submitted."""
+    return sorted(jobs, key=lambda job: (job.submit_s, job.id))
 
 
 def _few(names: list[str]) -> str:

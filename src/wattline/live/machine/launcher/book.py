@@ -100,6 +100,7 @@ class Book:
         job.start_s, job.since_s, job.used_s, job.exit = math.nan, math.nan, 0.0, None
         why = self.why_ineligible(job)
         job.phase, job.reason = ("ineligible", why) if why else ("waiting", reason)
+        job.eligible_s = math.nan if why else self.clock.now_s()
         if why == "BeginTime":
             self.arm(job.id, "begin", job.begin_s)
 

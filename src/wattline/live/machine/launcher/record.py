@@ -55,6 +55,8 @@ class Job:
     keeper: int = 0
     keeper_ticks: int = 0
     boot: str = ""
+    eligible_s: float = math.nan
+    """Since when it waits, or waited before it was started."""
     start_s: float = math.nan
     used_s: float = 0.0
     """Seconds that it ran before ``since_s``: those in which it was stopped do not count."""
@@ -101,6 +103,8 @@ class Job:
         """Return what clients are told: the fields of ``JobSeen`` that are not as usual."""
         row: dict[str, Any] = {"id": self.id, "phase": self.phase, "nodes": self.count, "submit_s": self.submit_s}
         times = {"request_s": self.request_s, "start_s": self.start_s, "end_s": self.end_s, "draw_w": self.draw_w}
+        if self.phase == "waiting":
+            times["eligible_s"] = self.eligible_s
         row |= {name: value for name, value in times.items() if math.isfinite(value)}
         row |= {name: getattr(self, name) for name in LABELS if getattr(self, name)}
         if self.phase in HOLDING:

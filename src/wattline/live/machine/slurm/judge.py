@@ -214,6 +214,7 @@ def seen(
         nodes=nodes,
         submit_s=submit_s,
         request_s=_limit_s(row, known.mark) if phase in ("waiting", "ineligible") else row.limit_s,
+        eligible_s=max(row.eligible_s - set_s, submit_s) if phase == "waiting" else math.nan,
         start_s=known.start_s if begun else math.nan,
         end_s=max(row.end_s - set_s, known.start_s, submit_s) if ended else math.nan,
         on=known.on if holds else (),
