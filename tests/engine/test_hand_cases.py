@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from engine.worlds import accounted_energy_j, cluster, placements, run, status_names, table, timeline_energy_j
-from wattline.errors import InputError
+from wattline.errors import InputError, StuckError
 from wattline.model import codes
-from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
+from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.resources.base import Supply
 from wattline.wiring.options import Options
 
@@ -288,6 +288,28 @@ def test_jobs_that_exceed_every_limit_are_rejected() -> None:
     result = run(jobs, cluster(3), options=Options(limit_w=[(0, 500.0), (10, 600.0)]))
     assert status_names(result) == ["rejected", "finished"]
     assert any("more power than the limit" in note[1] for note in result.notes)
+
+
+def test_a_job_that_fits_while_others_sleep_is_not_rejected() -> None:
+    """Four nodes idle at 100 W and sleep at 10 W: 3 x 200 W and a sleeping node stay below 650 W, beside an idle one
+    they would not. The job starts when the nodes have slept.
+    """
+    jobs = table({"submit": 0, "work": 10, "nodes": 3, "draw": 200}, {"submit": 0, "work": 10, "nodes": 4, "draw": 200})
+    limit = Options(limit_w=[(0.0, 650.0)])
+    result = run(jobs, cluster(4, sleep=Sleep(power_w=10, after_s=20, entry_s=5, exit_s=0)), options=limit)
+    assert status_names(result) == ["finished", "rejected"]
+    assert result.state.started_s[0] == 25.0
+    assert status_names(run(jobs, cluster(4), options=limit)) == ["rejected", "rejected"]
+
+
+def test_a_job_that_fits_at_the_lowest_level_is_not_rejected() -> None:
+    """Six nodes at 150 W and two that idle at 50 W draw 1 kW: at full speed they would draw 2.2 kW."""
+    levels = (Level(0.5, 150.0, 50.0), Level(1.0, 350.0, 60.0))
+    machine = Cluster((NodeClass("node", 8, 60.0, 350.0, levels=levels),))
+    jobs = table({"submit": 0, "work": 10, "nodes": 6, "draw": 350})
+    assert status_names(run(jobs, machine, options=Options(limit_w=[(0.0, 990.0)]))) == ["rejected"]
+    with pytest.raises(StuckError, match=r"needs 2\.22 kW"):  # it is let in, and nobody lowers the level here
+        run(jobs, machine, options=Options(limit_w=[(0.0, 1000.0)]))
 
 
 def test_limits_reached_exactly() -> None:

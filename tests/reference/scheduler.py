@@ -158,20 +158,27 @@ class Scheduler:
 
     def reject(self) -> None:
         """Turn away who can never run, and who waits for one of those."""
-        idle_w = sum(count * w for count, w in self.setup.classes)
+        rest = [self.rest_w(p) for p in range(len(self.setup.classes))]
+        rest_w = sum(count * w for (count, _), w in zip(self.setup.classes, rest, strict=True))
         most_w = max([self.limit_w, *(w for _, w in self.steps)]) if not self.setup.exceed else math.inf
         for job in self.jobs:
             wide = job.nodes > self.setup.classes[job.pool][0]
             may_wake = self.sleep_of(job.pool)[3] > 0
             watts = max(job.draw, self.setup.highest_w) if may_wake else job.draw
-            rise = job.nodes * (watts - self.setup.classes[job.pool][1])
-            thirsty = idle_w + rise > most_w * (1 + LIMIT_SLACK)
+            rise = job.nodes * (watts - rest[job.pool])
+            thirsty = rest_w + rise > most_w * (1 + LIMIT_SLACK)
             if wide or thirsty or (job.after >= 0 and self.jobs[job.after].status == "rejected"):
                 job.status = "rejected"
 
     def sleep_of(self, pool: int) -> tuple[float, float, float, float]:
         """Return a class's sleep state; one that never sleeps waits for ever."""
         return (self.setup.sleep[pool] if self.setup.sleep else None) or (0.0, math.inf, 0.0, 0.0)
+
+    def rest_w(self, pool: int) -> float:
+        """Return the least that a node of a class draws without a job: asleep, if it may sleep."""
+        asleep_w, after, _, _ = self.sleep_of(pool)
+        idle = self.setup.classes[pool][1]
+        return min(asleep_w, idle) if after < math.inf else idle
 
     def sleepy(self) -> dict[int, float]:
         """Return when each free node that is awake will sleep."""

@@ -30,10 +30,12 @@ def reject(
 ) -> None:
     """Reject the jobs that can never run, and those that depend on them; by their power unless that is ``unknown``.
 
-    Power over time counts at its greatest, or at its first where a cap policy keeps what follows below the limit.
-    ``chooses``: jobs that have configurations start in one of them.
+    Power over time counts at its greatest, or at its first where a cap policy keeps what follows below the limit. Other
+    nodes are asleep where they may be. ``chooses``: jobs that have configurations start in one of them.
     """
-    idle_w = float(sum(c.count * c.idle_w for c in cluster.classes))
+    idle_w = np.array([s.level_idle_w[p, : s.n_levels[p]].min() for p in range(len(cluster.classes))])
+    rest_w = np.where(np.isfinite(s.sleep_after_s), np.minimum(s.sleep_w, idle_w), idle_w)
+    at_rest_w = float(np.sum(s.pool_count * rest_w))
     limit = np.inf if unknown else max(s.limit_w[0], float(np.max(s.env_w[s.env_at[0] :], initial=-np.inf)))
     busy_w = s.draw_w.copy()
     for j in np.flatnonzero(s.series_count).tolist() if np.isfinite(limit) else ():
@@ -42,7 +44,7 @@ def reject(
         busy_w[j] = max(busy_w[j], watts.max())
     busy_w *= s.level_busy[:, 0][s.pool]
     busy_w = np.where(s.sleep_exit_s[s.pool] > 0, np.maximum(busy_w, s.max_w[s.pool]), busy_w)  # while nodes wake
-    increase = s.nodes * (busy_w - s.idle_w[s.pool])
+    increase = s.nodes * (busy_w - rest_w[s.pool])
     least = s.fr_nodes[np.minimum(s.app_sizes[s.app], s.fr_nodes.size - 1)] if chooses and s.fr_nodes.size else 0
     checks = (
         ("wider than its node class", s.nodes > s.pool_count[s.pool]),
@@ -50,8 +52,8 @@ def reject(
         ("asks for no node", s.nodes < 1),
         (GREEDY, (s.res_want > s.res_total).any(axis=1)),
         (
-            "needs more power than the limit ever allows while all other nodes idle",
-            (idle_w + increase > limit * (1 + LIMIT_SLACK)) & (s.app < 0)
+            "needs more power than the limit ever allows",
+            (at_rest_w + increase > limit * (1 + LIMIT_SLACK)) & (s.app < 0)
             if np.isfinite(limit)
             else np.zeros(s.status.size, bool),
         ),

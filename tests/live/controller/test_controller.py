@@ -174,6 +174,25 @@ def test_jobs_end_at_the_times_that_their_manager_says(late_s: float) -> None:
     check_structure(s)
 
 
+def test_an_end_that_is_told_before_the_begin_is_taken_at_the_begin() -> None:
+    """Two clocks, or two looks at one: nothing is lost by it."""
+    world = World(cluster(4), policies(select="in-order"), late_s=0.6)
+    world.submit("short", 1, 0.05, 0.0)
+    world.run(1.0)
+    ledger, job = world.controller.ledger, world.machine.jobs["short"]
+    row = ledger.row["short"]
+    assert ledger.state.status[row] == codes.STARTING
+    world.machine.pass_time(2.0)
+    assert job.seen.phase == "ended"
+    job.seen = replace(job.seen, end_s=job.seen.start_s - 0.001)
+    world.run(2.0)
+    assert "short" not in ledger.row
+    assert ledger.state.started_s[row] == pytest.approx(job.started_s - EPOCH_S, abs=1e-6)
+    assert ledger.state.started_s[row] <= ledger.state.end_s[row] < 1.0
+    assert not ledger.wrong
+    check_structure(ledger.state)
+
+
 def test_jobs_that_come_while_nobody_looks_wait_from_then_on() -> None:
     """In the order in which they came; one whose manager does not say since when it waits does so from the look on."""
     world = World(cluster(2), policies(select="in-order"))

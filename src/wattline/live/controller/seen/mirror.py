@@ -171,10 +171,12 @@ class Mirror:
                 continue
             over = job.phase == "ended"
             begun = job.phase in BEGUN or (over and not math.isnan(job.start_s))
-            if begun and self._status(name) == codes.STARTING:
+            begins = begun and self._status(name) == codes.STARTING
+            if begins:
                 found.append((self._time_s(job.start_s), "begins", name))
-            if over:
-                found.append((self._time_s(job.end_s), "ends", name))
+            if over:  # not before it began, whatever clocks were read first
+                end_s = self._time_s(job.end_s)
+                found.append((max(end_s, self._time_s(job.start_s)) if begins else end_s, "ends", name))
         found += [(self._time_s(job.eligible_s), "comes", job.id) for job in _in_order(waiting)]
         for at_s, what, name in sorted(found, key=operator.itemgetter(0)):
             self._go_to(at_s)

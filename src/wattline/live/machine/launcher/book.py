@@ -111,7 +111,8 @@ class Book:
             self.became(job)
 
     def end(self, job: Job, end_s: float, exit_code: int | None, reason: str) -> None:
-        """Note a job's end, and let those go on that waited for it."""
+        """Note a job's end, not before its begin, and let those go on that waited for it."""
+        end_s = end_s if math.isnan(job.start_s) else max(end_s, job.start_s)
         self.nodes.free(job.id, job.nodes)
         if not math.isnan(job.since_s):
             job.pause_clock(max(end_s, job.since_s))

@@ -27,10 +27,7 @@ IDLE_W, MAX_W = 100.0, 300.0
 
 
 class SleepSpec(Section):
-    """A sleep state that idle nodes enter by themselves.
-
-    Under a limit, a job that would fit only while others sleep is rejected: it must fit with all other nodes idle.
-    """
+    """A sleep state that idle nodes enter by themselves."""
 
     power: Power = Field(description="power per node asleep")
     after: Duration = Field(description="idle time before a node goes to sleep")
