@@ -193,6 +193,17 @@ def test_a_run_that_outlasts_its_prices_keeps_its_journal(tmp_path: Path) -> Non
     assert (found.total.hours, found.total.unpriced_s) == pytest.approx((2.0, 1800.0))
 
 
+def test_prices_need_not_reach_to_a_job_that_never_runs(tmp_path: Path) -> None:
+    """The last job is wider than the machine: the run is over long before it is submitted."""
+    rows = "1 0 0 600 2 -1 -1 2 600 -1 1 1 1 1 1 1 -1 -1\n2 100000 0 600 9 -1 -1 9 600 -1 1 1 1 1 1 1 -1 -1\n"
+    (tmp_path / "log.swf").write_text(f"; MaxNodes: 4\n{rows}")
+    (tmp_path / "p.csv").write_text("time,price\n0,0.1\n3600,0.2\n")
+    text = 'name = "x"\n[trace]\nfile = "log.swf"\n[prices]\nenergy = {file = "p.csv", unit = "$/kWh"}\n'
+    journal = run(tmp_path, text)
+    assert journal.manifest["end_s"] == 600.0
+    assert journal.read("hours")["cost"].null_count() == 0
+
+
 @pytest.fixture(scope="module")
 def sold(tmp_path_factory: pytest.TempPathFactory) -> Journal:
     """Two billed hours under PJM's rules, and one to warm up."""

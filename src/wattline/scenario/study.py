@@ -189,7 +189,7 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
     _check_needs(document, cluster, policies, options)
     start_s, arriving_s = clock_of(spec.trace, trace.jobs)
     hours = None if market is None else market.hours
-    least_end_s = min(options.until_s, start_s + arriving_s)
+    least_end_s = min(options.until_s, _last_that_fits_s(spec.trace.file, trace, cluster, start_s + arriving_s))
     text = document.text
     if seed is not None and seed != document.data.get("seed", 1):
         text = to_toml({**document.data, "seed": seed})
@@ -336,6 +336,14 @@ def _options(
     options = add_profiles(options, spec.profiles)
     options = add_moldable(options, moldable, build_variability(spec.cluster.variability, context, cluster.nodes))
     return add_network(options, spec.network, context)
+
+
+def _last_that_fits_s(file: str | None, trace: Trace, cluster: Cluster, arrived_s: float) -> float:
+    """Return when the last job of a log comes that the machine is wide enough for: a run need not last longer."""
+    fits = trace.jobs.nodes <= max(one.count for one in cluster.classes)
+    if file is None or fits.all():
+        return arrived_s
+    return float(trace.jobs.submit_s[fits].max(initial=trace.jobs.submit_s[0]))
 
 
 def _least_length_s(document: Document, trace: Trace, start_s: float, arriving_s: float, until_s: float) -> float:
