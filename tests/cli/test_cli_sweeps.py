@@ -456,3 +456,26 @@ def test_policies_in_plain_python_are_compared_in_processes(
     one = json.loads(wattline("compare", "s.toml", "--threads", "1", "--out", "p", "--json").out)
     assert asked == [True, False]
     assert two["comparison"] == one["comparison"]
+
+
+def test_a_sweep_that_is_killed_before_its_page_goes_on(
+    wattline: Call, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table is written, the page is not: what was done is still kept, and --resume makes the page."""
+    (folder / "s.toml").write_text(SCENARIO)
+    words = ("sweep", "s.toml", "--seeds", "2", "--keep", "summary", "--out", "cut")
+
+    def killed(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as now:
+        now.setattr("wattline.report.pages.sweep.write_sweep", killed)
+        assert wattline(*words).code != 0
+    table = folder / "cut" / "sweep.parquet"
+    before = table.read_bytes()
+    assert not (folder / "cut" / "sweep.html").exists()
+    found = wattline(*words, "--resume")
+    assert found.code == 0, found.err
+    assert (folder / "cut" / "sweep.html").exists()
+    assert table.read_bytes() == before
+    assert "this study is over" in wattline(*words, "--resume").err

@@ -103,7 +103,7 @@ def sweep(
     check_writable(folder)
     with held(folder):
         refuse_other_sweep(folder, study.name, force=force, resume=resume)
-        frame = asked.run(
+        asked.run(
             folder=folder,
             keep=keep.value,
             threads=threads,
@@ -112,8 +112,8 @@ def sweep(
             partly=True,
             overwrite=True,
             on=on,
+            then=lambda frame: show(asked, frame, folder, terminal),
         )
-        show(asked, frame, folder, terminal)
 
 
 def plan(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -80,6 +80,7 @@ class Sweep:
         partly: bool = False,
         overwrite: bool = False,
         on: str | None = None,
+        then: Callable[[pl.DataFrame], None] | None = None,
     ) -> pl.DataFrame:
         """Simulate all runs.
 
@@ -105,6 +106,9 @@ class Sweep:
             Where runs are made: ``"threads"``, ``"processes"``, ``"dask://host:port"`` (a scheduler of Dask) or
             ``"slurm"`` (workers of Dask as jobs of Slurm). Default: threads, or processes where a policy is plain
             Python, which threads cannot run side by side, and comes from a file.
+        then
+            Called with the table when it is written; a sweep that is killed before this has come back can be gone on
+            with.
 
         Returns
         -------
@@ -135,7 +139,7 @@ class Sweep:
             book.close()
         self.left = book.runs - done
         self.warnings, self.remarks = book.warnings, book.remarks
-        return book.finish(whole=self.left == 0)
+        return book.finish(then, whole=self.left == 0)
 
     def _carry_out(self, book: Book, listener: Listener, where: Where, *, partly: bool) -> int:
         """Carry out what the book does not hold; return how many runs it holds then."""
@@ -248,15 +252,17 @@ class Book:
         if self._kept is not None:
             self._kept.put(str(number), found)
 
-    def finish(self, *, whole: bool) -> pl.DataFrame:
-        """Return the table, and write it."""
+    def finish(self, then: Callable[[pl.DataFrame], None] | None = None, *, whole: bool) -> pl.DataFrame:
+        """Return the table, and write it; what is kept is forgotten when ``then`` has come back."""
         frame = self._frame()
         if self.folder is not None:
             _replace(self.folder / TABLE, frame.write_parquet)
             about = {**self.about(), "runs": frame.height, "whole": whole}
             (self.folder / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-            if whole and self._kept is not None:
-                self._kept.forget()
+        if then is not None:
+            then(frame)
+        if whole and self._kept is not None:
+            self._kept.forget()
         return frame
 
     def close(self) -> None:
