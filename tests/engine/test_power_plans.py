@@ -4,6 +4,7 @@ and no less.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,16 @@ def test_no_start_exceeds_the_limit_whatever_jobs_draw(seed: int, select: str, s
     result = run(of_series(10.0, *rows), machine, select=select, options=Options(limit_w=limit))
     assert peak_above_limit_w(result) <= 0.0
     assert set(status_names(result)) == {"finished"}
+
+
+def test_power_beyond_the_end_of_a_job_counts_for_nothing() -> None:
+    """Two steps are drawn, 100 and 200 W; what follows in the series is neither known to an oracle nor rejected."""
+    jobs = replace(of_series(300.0, (0.0, 500.0, 1, [100.0, 200.0, 300.0, 400.0])), draw_w=np.array([140.0]))
+    for profile in ("known", "oracle"):
+        result = run(jobs, cluster(2, idle_w=0.0), options=Options(limit_w=[(0.0, 200.0)]), profile=profile)
+        assert status_names(result) == ["finished"]
+        assert result.state.started_s[0] == 0.0
+        assert result.state.energy_j[0] == pytest.approx(300.0 * 100.0 + 200.0 * 200.0)
 
 
 def test_a_job_that_no_limit_allows_is_rejected_by_its_greatest_power() -> None:

@@ -71,7 +71,8 @@ def fill_power(s: State, jobs: JobTable, table: ProfileTable | None, options: Op
     if series is not None and series.watts.size:
         s.series_w[:] = series.watts
         s.series_first[: len(jobs)] = series.first[:-1]
-        s.series_count[: len(jobs)] = np.diff(series.first)
+        reached = np.maximum(1, np.ceil(jobs.work_s / series.step_s))  # what lies behind a job's end is never drawn
+        s.series_count[: len(jobs)] = np.minimum(np.diff(series.first), reached)
         s.series_step_s[0] = series.step_s
         step_s = series.step_s if step_s is None else step_s
         some = s.series_count > 0
