@@ -43,7 +43,7 @@ class LimitSpec(Section):
     deadlock: Literal["wait", "exceed"] = Field(
         "wait",
         description="when nothing runs and no job fits under the limit: wait for a higher one, or let the first job "
-        "`exceed` it",
+        "whose nodes are free `exceed` it",
     )
     preempt: bool = Field(
         False,  # noqa: FBT003
