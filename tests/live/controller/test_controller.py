@@ -193,6 +193,26 @@ def test_an_end_that_is_told_before_the_begin_is_taken_at_the_begin() -> None:
     check_structure(ledger.state)
 
 
+def test_a_job_that_others_put_back_while_nobody_looks_ran_until_then() -> None:
+    """Its energy and its run time are not those of the time in which the controller was away."""
+    world = World(cluster(2, idle_w=50.0), policies(select="in-order"))
+    world.machine.abilities = Abilities(quick=True)
+    world.submit("job", 1, 30.0, 0.0)
+    world.run(3.0)
+    ledger, job = world.controller.ledger, world.machine.jobs["job"]
+    row, watts = ledger.row["job"], 300.0
+    world.machine.pass_time(4.5)
+    back_s = world.hand.at_s
+    world.machine.requeue("job")
+    job.seen = replace(job.seen, eligible_s=EPOCH_S + back_s)
+    world.machine.pass_time(20.0)  # the controller is away
+    world.run(60.0)
+    assert job.seen.phase == "ended"
+    assert ledger.state.restarts[row] == 1
+    assert ledger.state.energy_j[row] == pytest.approx(watts * (back_s + 30.0), rel=0.05)
+    assert not ledger.wrong
+
+
 def test_jobs_that_come_while_nobody_looks_wait_from_then_on() -> None:
     """In the order in which they came; one whose manager does not say since when it waits does so from the look on."""
     world = World(cluster(2), policies(select="in-order"))

@@ -160,8 +160,8 @@ class Mirror:
         return int(self.ledger.state.status[self.ledger.row[name]])
 
     def _in_time(self, jobs: dict[str, JobSeen], known: list[str], waiting: list[JobSeen]) -> None:
-        """Tell of jobs that began, are over, were taken back, may not start any more or came to wait: each at its own
-        time.
+        """Tell of jobs that began, are over, were taken back, may not start any more, came to wait or do so again: each
+        at its own time.
         """
         found: list[tuple[float, str, str]] = []
         for name in known:
@@ -169,6 +169,8 @@ class Mirror:
             if job is None or job.phase == "ineligible" or self._is_aside(job) or self._is_another(job):
                 found.append((self.now_s, "ends", name))
                 continue
+            if job.phase == "waiting" and self._status(name) in (codes.RUNNING, codes.PAUSED):
+                found.append((self._time_s(job.eligible_s), "goes back", name))
             over = job.phase == "ended"
             begun = job.phase in BEGUN or (over and not math.isnan(job.start_s))
             begins = begun and self._status(name) == codes.STARTING
@@ -182,6 +184,9 @@ class Mirror:
             self._go_to(at_s)
             if what == "ends":
                 self._end(name, jobs.get(name))
+            elif what == "goes back":
+                self.ledger.tell_of(REQUEUE, name)
+                self.said.append(f"job {name} was put back into the queue by others")
             elif what == "begins":
                 self.ledger.tell_of(STARTED, name, self._ran_s(jobs[name], at_s))
             else:
@@ -282,9 +287,6 @@ class Mirror:
                 moved.append(job)
             if job.phase in HOLDING and status == codes.WAITING and job.on:
                 self._adopt(job)
-            elif job.phase == "waiting" and status in (codes.RUNNING, codes.PAUSED):
-                self.ledger.tell_of(REQUEUE, name)
-                self.said.append(f"job {name} was put back into the queue by others")
             elif job.phase == "paused" and status == codes.RUNNING and not job.ours:
                 self.ledger.tell_of(PAUSED, name)
             elif job.phase == "running" and status == codes.PAUSED and not job.ours:
