@@ -199,6 +199,10 @@ def test_work_is_what_a_job_did_however_it_ended(tmp_path: Path) -> None:
     found = open_journal(tmp_path / "0").read("jobs").sort("job_id")
     assert found["status"].to_list() == ["finished", "failed", "killed", "cancelled", "cancelled"]
     assert found["work_s"].to_list() == [5.0, 5.0, 5.0, 5.0, 600.0]
+    trace = read_trace(tmp_path / "0")
+    assert trace.jobs.job_id.tolist() == [1, 2, 3, 4]
+    (dropped,) = [note for note in trace.notes if note.action == "dropped"]
+    assert (dropped.reason, dropped.count) == ("cancelled before it started", 1)
 
 
 def test_jobs_are_known_by_their_names_where_these_are_numbers() -> None:
