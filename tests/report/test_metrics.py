@@ -150,7 +150,7 @@ def test_a_falling_limit_is_no_breach(tmp_path: Path) -> None:
     write_journal(tmp_path / "fallen", frames, manifest | {"end_s": 100.0})
     summary = summarize(open_journal(tmp_path / "fallen"))
     assert summary.power.rises_above_limit == 0
-    assert limit_words(summary) == "0.5–1.5 kW; above it 90 % of the time, to which no start raised it"
+    assert limit_words(summary) == "0.5–1.5 kW; above it 90 % of the time; no start raised power above it"
 
 
 def test_users_and_kinds(tiny: Summary) -> None:

@@ -101,10 +101,9 @@ def propose_shared(s: State, block: bool, free: Any) -> int:
     source="first come, first served when the order is fcfs",
 )
 def in_order(s: State, mask: int, param: Any, memory: Any) -> int:
-    """Strictly in order: the first job that lacks nodes blocks those behind it on its class; one that lacks only watts,
-    all.
+    """Strictly in order: a job that lacks nodes blocks its node class; one that lacks only watts blocks all classes.
 
-    Watts of a power limit that several classes share, or a resource of the whole machine.
+    A resource of the whole machine counts as watts do: both are shared by the classes.
     """
     if shares(s):
         return propose_shared(s, True, memory)

@@ -190,7 +190,8 @@ def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = M
     """
     if not runs or not all(runs.values()):
         raise InputError("nothing to compare: every label needs at least one run")
-    first, *_ = runs
+    labels = tuple(runs)
+    first = labels[0]
     paired_by, pairs = pair(runs)
     rows = []
     deadlocks = any(s.value(DEADLOCKS) > 0 for summaries in runs.values() for s in summaries)
@@ -210,13 +211,13 @@ def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = M
         estimates = tuple(estimate(values[label]) for label in runs)
         whole = not any(any(column) for column in left_s.values())
         ends = _extremes(metric, estimates)
-        best, worst = ({i: column[j] for i, j in pairs[label]} for label, column in _pick(values, ends))
+        best, worst = ({i: values[label][j] for i, j in pairs[label]} for label in (labels[place] for place in ends))
         between = estimate([best[i] - worst[i] for i in best if i in worst])
         rows.append(Row(metric, estimates, tuple(differences), tuple(references), whole, ends, between))
     counts, notes = tuple(len(s) for s in runs.values()), _notes(runs, pairs)
     started = tuple(more_started(runs[first], runs[label], pairs[label]) for label in runs)
     paired = tuple(len(pairs[label]) for label in runs)
-    return Comparison(tuple(runs), counts, paired_by, tuple(rows), notes, started, paired)
+    return Comparison(labels, counts, paired_by, tuple(rows), notes, started, paired)
 
 
 def _extremes(metric: Metric, estimates: Sequence[Estimate]) -> tuple[int, int]:
@@ -225,11 +226,6 @@ def _extremes(metric: Metric, estimates: Sequence[Estimate]) -> tuple[int, int]:
     means = [sign * found.mean for found in estimates]
     known = [i for i, mean in enumerate(means) if not math.isnan(mean)] or [0]
     return min(known, key=means.__getitem__), max(known, key=means.__getitem__)
-
-
-def _pick(values: Mapping[str, Sequence[float]], places: Sequence[int]) -> list[tuple[str, Sequence[float]]]:
-    columns = list(values.items())
-    return [columns[place] for place in places]
 
 
 def _left_out_s(summary: Summary, path: str) -> float:

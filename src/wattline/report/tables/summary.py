@@ -105,7 +105,7 @@ def limit_words(summary: Summary) -> str:
     if not power.above_limit_s:
         return f"{limit}{when}; never above it"
     above = f"{limit}{when}; above it {show(power.above_limit_share, 'share')} of {'that' if when else 'the'} time"
-    return above if power.rises_above_limit else f"{above}, to which no start raised it"
+    return above if power.rises_above_limit else f"{above}; no start raised power above it"
 
 
 def energy_parts(summary: Summary) -> str:
