@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from engine.worlds import accounted_energy_j, cluster, placements, run, status_names, table, timeline_energy_j
-from wattline.errors import InputError, StuckError
+from wattline.errors import InputError
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
+from wattline.model.mechanism import policy
 from wattline.model.resources.base import Supply
+from wattline.model.state.record import State
 from wattline.wiring.options import Options
 
 
@@ -306,10 +309,47 @@ def test_a_job_that_fits_at_the_lowest_level_is_not_rejected() -> None:
     """Six nodes at 150 W and two that idle at 50 W draw 1 kW: at full speed they would draw 2.2 kW."""
     levels = (Level(0.5, 150.0, 50.0), Level(1.0, 350.0, 60.0))
     machine = Cluster((NodeClass("node", 8, 60.0, 350.0, levels=levels),))
-    jobs = table({"submit": 0, "work": 10, "nodes": 6, "draw": 350})
-    assert status_names(run(jobs, machine, options=Options(limit_w=[(0.0, 990.0)]))) == ["rejected"]
-    with pytest.raises(StuckError, match=r"needs 2\.22 kW"):  # it is let in, and nobody lowers the level here
-        run(jobs, machine, options=Options(limit_w=[(0.0, 1000.0)]))
+    jobs = table({"submit": 0, "work": 10, "nodes": 6, "draw": 350}, {"submit": 0, "work": 10, "nodes": 1, "draw": 350})
+    at_rest: dict[str, Any] = {"cap": "count-hysteresis", "params": {"cap": {"k_low": 5, "k_high": 9}}}
+    for limit_w, expected in ((990.0, "rejected"), (1000.0, "finished")):
+        result = run(jobs, machine, options=Options(limit_w=[(0.0, limit_w)]), **at_rest)
+        assert status_names(result) == [expected, "finished"]
+    # where nobody lowers the level it is the highest that counts, and a job that will never fit does not end the run
+    assert status_names(run(jobs, machine, options=Options(limit_w=[(0.0, 1000.0)]))) == ["rejected", "finished"]
+
+
+def test_a_level_that_falls_makes_room_at_once() -> None:
+    """One job of one node needs 270 W at the low level, 540 W at the high one with which the run begins."""
+    levels = (Level(0.5, 150.0, 40.0), Level(1.0, 300.0, 80.0))
+    machine = Cluster((NodeClass("node", 4, 80.0, 300.0, levels=levels),))
+    jobs = table({"submit": 0, "work": 50, "nodes": 1})
+    for select in ("easy", "in-order", "conservative", "window"):
+        result = run(
+            jobs,
+            machine,
+            select=select,
+            cap="count-hysteresis",
+            params={"cap": {"k_low": 5, "k_high": 9}},
+            options=Options(limit_w=[(0.0, 500.0)]),
+        )
+        assert (result.state.started_s[0], result.state.end_s[0]) == (0.0, 100.0)
+
+
+@policy("cap", wake="arrival")
+def to_and_fro(s: State, mask: int, param: Any, memory: Any) -> int:
+    """Let one class fall while the other rises, and the other way round in the next pass."""
+    for p in range(2):
+        s.want_level[p] = 1 - s.level[p]
+    return 1
+
+
+def test_levels_that_go_to_and_fro_do_not_stop_the_clock() -> None:
+    """A pass calls for one more in its instant, not for a pass after that: two in a row, then time goes on."""
+    levels = (Level(0.5, 150.0, 40.0), Level(1.0, 300.0, 80.0))
+    classes = tuple(NodeClass(name, 2, 80.0, 300.0, levels=levels) for name in ("a", "b"))
+    jobs = table({"submit": 0, "work": 50, "nodes": 2}, {"submit": 5, "work": 50, "nodes": 2})
+    result = run(jobs, Cluster(classes), cap=to_and_fro, options=Options(limit_w=[(0.0, 800.0)]))
+    assert set(status_names(result)) == {"finished"}
 
 
 def test_limits_reached_exactly() -> None:

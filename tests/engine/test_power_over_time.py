@@ -201,3 +201,77 @@ def test_capped_samples_teach_nothing() -> None:
     assert kept is not None
     assert all(label[0] >= 0 for label in kept.labels)
     assert sum(row[3] for row in kept.rows) <= 4  # one sample at the start for each, at both levels
+
+
+def alone_under_a_cap(
+    job: tuple[float, int, list[float]], step_s: float, lowest_w: float, room_w: float, told: tuple[float, float] | None
+) -> tuple[float, float]:
+    """Return when a job that runs alone from 0 s on ends, and its energy: plainly, from one sample to the next.
+
+    ``told`` is its lowest power and its slowdown there, if they were measured; without that its speed at the lowest cap
+    is in proportion to power. Run time grows by the same part for every watt that is cut.
+    """
+    work_s, nodes, watts = job
+    longer_per_w = 1.0 / lowest_w
+    if told is not None:
+        floor_w, stretch = told
+        mean_w = sum(w * min(step_s, work_s - i * step_s) for i, w in enumerate(watts)) / work_s
+        longer_per_w = (stretch - 1.0) / (mean_w - floor_w)
+    done_s = energy_j = 0.0
+    sample = 0
+    while True:
+        wanted_w = watts[min(len(watts) - 1, int(done_s / step_s + 1e-9))]
+        drawn_w = min(wanted_w, max(lowest_w, room_w / nodes))
+        rate = 1.0 / (1.0 + longer_per_w * (wanted_w - drawn_w))
+        lasts_s = min(step_s, (work_s - done_s) / rate)
+        energy_j += nodes * drawn_w * lasts_s
+        if lasts_s < step_s or done_s + rate * lasts_s >= work_s - 1e-9:
+            return sample * step_s + lasts_s, energy_j
+        done_s += rate * lasts_s
+        sample += 1
+
+
+@given(
+    st.lists(st.integers(60, 300), min_size=1, max_size=6),
+    st.integers(1, 3),
+    st.sampled_from([60.0, 100.0, 149.0, 151.0, 200.0, 290.0]),
+    st.integers(120, 900),
+    st.floats(1.0, 10.0),
+    st.booleans(),
+)
+@examples(150)
+def test_peaks_are_cut_at_the_cost_of_time(
+    watts: list[int], nodes: int, lowest_w: float, room_w: int, last_s: float, measured: bool
+) -> None:
+    """Caps on power over time cost time at every moment at which they cut something, also where the lowest cap is
+    above the mean.
+    """
+    values = [float(w) for w in watts]
+    work_s = 10.0 * (len(values) - 1) + round(last_s, 3)
+    mean_w = sum(w * min(10.0, work_s - i * 10.0) for i, w in enumerate(values)) / work_s
+    least_w = nodes * max(mean_w, values[0], min(max(values), lowest_w))
+    told = (50.0, 1.8) if measured else None
+    jobs = table(
+        {"submit": 0, "work": work_s, "nodes": nodes, "draw": mean_w}
+        | ({"floor_w": told[0], "stretch": told[1]} if told else {}),
+        series=PowerSeries.build(10.0, [values]),
+    )
+    machine = cluster(3, idle_w=0.0, min_cap_w=lowest_w)
+    result = run(jobs, machine, cap="under-limit", options=Options(limit_w=[(0.0, float(room_w))]))
+    if least_w > room_w * (1 + 1e-9):
+        assert result.state.status[0] == codes.REJECTED
+        return
+    end_s, energy_j = alone_under_a_cap((work_s, nodes, values), 10.0, lowest_w, room_w, told)
+    assert result.state.end_s[0] == pytest.approx(end_s, rel=1e-9)
+    assert result.state.energy_j[0] == pytest.approx(energy_j, rel=1e-6)  # the series is kept in single precision
+
+
+def test_caps_down_to_nothing_need_a_slowdown() -> None:
+    """At 0 W a node speed in proportion to power is none: without a measured slowdown such caps are refused."""
+    jobs = table({"submit": 0, "work": 10, "nodes": 1})
+    with pytest.raises(InputError, match="could be capped down to 0 W a node"):
+        run(jobs, cluster(2, min_cap_w=0.0), cap="under-limit", options=Options(limit_w=[(0.0, 400.0)]))
+    told = table({"submit": 0, "work": 10, "nodes": 1, "floor_w": 0.0, "stretch": 2.0})
+    limited = Options(limit_w=[(0.0, 400.0), (5.0, 250.0)])
+    result = run(told, cluster(2, min_cap_w=0.0), cap="under-limit", options=limited)
+    assert result.state.end_s[0] == pytest.approx(5.0 + 5.0 * 1.5)

@@ -138,6 +138,8 @@ def test_a_job_that_no_limit_allows_is_rejected_by_its_greatest_power() -> None:
     capped = run(jobs, cluster(2, idle_w=0.0, min_cap_w=50.0), cap="under-limit", options=options)
     assert status_names(capped) == ["finished", "finished"]
     assert capped.logs["timeline"][:, codes.TL_POWER].max() <= 250.0 * (1 + 1e-9)
+    too_high = run(jobs, cluster(2, idle_w=0.0, min_cap_w=260.0), cap="under-limit", options=options)
+    assert status_names(too_high) == ["rejected", "finished"]  # at the lowest cap it would still draw 260 W
 
 
 @policy("profile", wake="arrival")

@@ -359,3 +359,17 @@ def test_options_of_a_reset_of_many_worlds_are_checked(options: dict[str, Any], 
         worlds.reset(options=options)
     assert [worlds.playing.told(w)["episode"] for w in range(3)] == before
     worlds.reset(options={"episode": np.int64(1)})
+
+
+def test_an_episode_that_until_cuts_off_names_the_cause() -> None:
+    """A stretch keeps the clock of its log: one that begins after run.until has nothing to decide, and says why."""
+    jobs = wl.from_frame({"submit_s": [0.0, 100.0, 200.0, 300.0], "work_s": [5.0] * 4, "nodes": [1] * 4})
+    env = wg.SelectEnv(jobs, machine=wl.Machine(nodes=2), length=2, settings={"run.until": 150})
+    told = set()
+    for number in range(8):
+        try:
+            env.reset(options={"episode": number})
+        except wl.RunError as problem:
+            told.add(str(problem))
+    assert len(told) == 1
+    assert told.pop().endswith("(run.until comes before its first job: a stretch keeps the clock of its log)")

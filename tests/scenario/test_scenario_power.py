@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import wattline as wl
 from wattline.errors import InputError, ScenarioError, StuckError, WattlineError
 from wattline.formats.tables.profiles import read_profiles, write_profiles
 from wattline.journal.journal import open_journal
@@ -83,6 +84,18 @@ def test_what_cannot_be_meant_is_refused_before_the_run(scenario: Path, sets: st
         wire(variants(read_scenario(scenario, [sets]))[0])
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_repeated_limit_lets_the_last_job_see_all_its_steps(tmp_path: Path) -> None:
+    """The last job fits while the limit is off, which comes again the next day, long after twice the trace's span."""
+    trace = wl.from_frame({"submit_s": [0.0, 5400.0], "work_s": [600.0, 600.0], "nodes": [1, 4]})
+    limit = {"limit.steps": [["0 s", "off"], ["1 h", "700 W"]], "limit.repeat": "1 d"}
+    result = wl.simulate(trace, wl.Machine(nodes=4, idle=50, max=300), settings=limit, progress=False)
+    assert result.jobs["start_s"].to_list() == [0.0, 86400.0]
+    backlog = wl.from_frame({"submit_s": [0.0] * 4, "work_s": [3600.0, 3600.0, 3600.0, 5.0], "nodes": [3, 3, 3, 4]})
+    short = {"limit.steps": [["0 s", "1200 W"], ["30 s", "1000 W"]], "limit.repeat": "1 h"}
+    with pytest.raises(StuckError, match=r"the limit stays at 1 kW from .*, since its steps repeat for 2 h only"):
+        wl.simulate(backlog, wl.Machine(nodes=4, idle=50, max=300), settings=short, progress=False)
 
 
 def test_a_limit_below_rest_for_a_while_is_meant(scenario: Path) -> None:

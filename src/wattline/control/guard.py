@@ -164,7 +164,12 @@ def shed(s: State) -> None:
 
 @outlined
 def set_levels(s: State) -> None:
-    """Apply the wanted speed levels of node classes."""
+    """Apply the wanted speed levels of node classes.
+
+    Where power falls by that under a limit, those who wait are looked at again: another pass follows in the same
+    instant, one at most.
+    """
+    before_w = power.system_w(s)
     for p in range(s.level.shape[0]):
         want = s.want_level[p]
         if want == s.level[p]:
@@ -180,6 +185,10 @@ def set_levels(s: State) -> None:
         for c in range(s.c_pool.shape[0]):
             if s.c_pool[c] == p:
                 clocks.apply_cap(s, c, s.c_cap_w[c])
+    waits = s.q_len[0] > 0 and s.limit_w[0] < np.inf and s.again_s[0] < s.now[0]
+    if waits and power.system_w(s) < before_w:
+        s.again_s[0] = s.now[0]
+        s.happened[0] |= codes.ENVELOPE
 
 
 @outlined

@@ -147,8 +147,12 @@ class Playing:
         reward.
         """
         self.worlds.play(goes)
-        if (goes & self.worlds.over).any():
-            raise RunError(f"an episode ends before its first decision of {self.slot}: nothing is asked in it")
+        over = goes & self.worlds.over
+        if over.any():
+            s = self.world(int(np.argmax(over))).state
+            cut = " (run.until comes before its first job: a stretch keeps the clock of its log)"
+            told = cut if s.until_s[0] < s.submit_s[0] else ""
+            raise RunError(f"an episode ends before its first decision of {self.slot}: nothing is asked in it{told}")
 
     def decide(self, actions: Any, goes: npt.NDArray[np.bool_]) -> Floats:
         """Carry worlds on with decisions; return the rewards (0 where a world does not go)."""

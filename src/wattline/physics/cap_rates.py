@@ -23,6 +23,27 @@ def capped_rate(draw_w: float, floor_w: float, stretch: float, cap_w: float) -> 
 
 
 @kernel
+def stretch_at(s: State, j: int, draw_w: float) -> float:
+    """Return run time at a job's lowest power over that at ``draw_w``, which a node of it would draw now.
+
+    A watt less costs the same time whatever the job draws at the moment; where not even its usual power can be lowered
+    nothing was measured, and speed is in proportion to power.
+    """
+    usual_w = s.draw_w[j] if s.shape[j] < 0 else s.asked_draw_w[j]
+    if draw_w == usual_w:
+        return s.stretch[j]
+    floor_w = s.floor_w[j]
+    range_w = usual_w - floor_w
+    if range_w > 0.0:
+        longer_per_w = (s.stretch[j] - 1.0) / range_w
+    elif floor_w > 0.0:
+        longer_per_w = 1.0 / floor_w
+    else:
+        longer_per_w = 0.0
+    return 1.0 + longer_per_w * max(0.0, draw_w - floor_w)
+
+
+@kernel
 def response_time(s: State, r: int, cap_w: float) -> float:
     """Return run time over the uncapped one at a cap, by the points of a response: straight lines between them."""
     low = s.resp_first[r]

@@ -12,7 +12,7 @@ import numpy as np
 
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model.state.record import State
-from wattline.physics.cap_rates import class_rate, job_response
+from wattline.physics.cap_rates import class_rate, job_response, stretch_at
 from wattline.physics.power import capped_power
 
 
@@ -258,7 +258,7 @@ def open_solo(s: State, j: int, cap_w: float) -> int:
     s.c_net[c] = 1.0
     s.c_draw_w[c] = s.now_w[j]
     s.c_floor_w[c] = min(s.floor_w[j], s.now_w[j])
-    s.c_stretch[c] = s.stretch[j]
+    s.c_stretch[c] = stretch_at(s, j, s.now_w[j])
     s.c_response[c] = job_response(s, j)
     s.c_t0[c] = s.now[0]
     s.c_v0[c] = 0.0
@@ -296,4 +296,5 @@ def redraw(s: State, j: int, watts: float) -> None:
     if c != s.base_class[j]:  # capped alone: what its cap means depends on what it would draw
         s.c_draw_w[c] = watts
         s.c_floor_w[c] = min(s.floor_w[j], watts)
+        s.c_stretch[c] = stretch_at(s, j, watts)
         apply_cap(s, c, s.c_cap_w[c])

@@ -31,6 +31,7 @@ from wattline.sim.instant import (
     STANDS_STILL,
     TIMER_PASSED,
     advance,
+    again,
     next_rare_s,
     next_timer_s,
     pass_due,
@@ -320,6 +321,7 @@ def play_on(
         if s.n_dirty[0] == 1:  # rates count once time passes: settled once an instant
             chores(s, NEIGHBOURS, param[0], memory[0])
         phase = BETWEEN
+        passing = again(s)
 
 
 # ------------------------------------------------------------------ many worlds

@@ -26,6 +26,7 @@ from wattline.sim.instant import (
     STANDS_STILL,
     TIMER_PASSED,
     advance,
+    again,
     pass_due,
     passed,
     standstill,
@@ -93,6 +94,7 @@ def run_on(
             chores(s, NEIGHBOURS, param[0], memory[0])
         if max_events == PASS_ONLY:
             return codes.BUDGET
+        passing = again(s)
 
 
 @entry(

@@ -36,8 +36,10 @@ def look_closer(code: int, s: State, slots: Sequence[Mechanism]) -> int:
     return codes.TOO_FAR if s.now[0] > FAR_S else code
 
 
-def why_stopped(code: int, s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> WattlineError | None:
-    """Return what a bad end of a run means (None: the end was not bad)."""
+def why_stopped(
+    code: int, s: State, jobs: JobTable, slots: Sequence[Mechanism], repeated_until_s: float = np.inf
+) -> WattlineError | None:
+    """Return what a bad end of a run means (None: the end was not bad); steps of its limit repeat until then."""
     if code == codes.NO_ROOM:
         return no_room(int(s.overflow[0]), s)
     if code == codes.BAD_KEY:
@@ -51,7 +53,7 @@ def why_stopped(code: int, s: State, jobs: JobTable, slots: Sequence[Mechanism])
             "0 on is needed"
         )
     if code == codes.STUCK:
-        return _stuck(s, jobs, slots)
+        return _stuck(s, jobs, slots, repeated_until_s)
     if code == codes.BAD_TIMER:
         return _bad_timer(s, slots)
     if code == codes.TOO_FAR:
@@ -62,10 +64,10 @@ def why_stopped(code: int, s: State, jobs: JobTable, slots: Sequence[Mechanism])
     return None
 
 
-def _stuck(s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> StuckError:
+def _stuck(s: State, jobs: JobTable, slots: Sequence[Mechanism], repeated_until_s: float) -> StuckError:
     paused = np.flatnonzero(s.status == codes.PAUSED)
     if s.q_len[0]:
-        reason = _why_it_waits(s, jobs, int(s.queue[s.q_head[0]]), slots)
+        reason = _why_it_waits(s, jobs, int(s.queue[s.q_head[0]]), slots, repeated_until_s)
     elif paused.size:
         who = slots[codes.SELECT].called
         reason = f"select policy {who!r} does not resume job {jobs.job_id[paused[0]]}, which it paused"
@@ -86,7 +88,7 @@ def _still_since_s(s: State) -> float:
     return float(np.max(times[times <= s.now[0]], initial=float(s.start_s[0])))
 
 
-def _why_it_waits(s: State, jobs: JobTable, head: int, slots: Sequence[Mechanism]) -> str:
+def _why_it_waits(s: State, jobs: JobTable, head: int, slots: Sequence[Mechanism], repeated_until_s: float) -> str:
     """Return whose fault it is that the head of the line waits: the limit's, the place policy's or the select
     policy's.
     """
@@ -101,6 +103,8 @@ def _why_it_waits(s: State, jobs: JobTable, head: int, slots: Sequence[Mechanism
         if need == limit:
             need, limit = f"{need_w:,.1f} W", f"{float(s.limit_w[0]):,.1f} W"
         told = f"{job} needs {need}, the limit stays at {limit} {when}"
+        if np.isfinite(repeated_until_s):
+            return f"{told}, since its steps repeat for {_age(s, repeated_until_s)} only; write them out for longer"
         waits = s.n_running[0] == 0 and s.option[OPT_EXCEED] == 0
         how = ', and the deadlock rule is to wait; raise the limit, or let it exceed: [limit] deadlock = "exceed"'
         return told + (how if waits else "")

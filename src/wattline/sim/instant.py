@@ -251,6 +251,13 @@ def pass_due(s: State, ticks: int) -> int:
 
 
 @kernel
+def again(s: State) -> bool:
+    """Tell whether a pass has made room under the limit, and called for another in the same instant."""
+    called = s.again_s[0] == s.now[0] and s.happened[0] & codes.ENVELOPE != 0
+    return called and s.option[OPT_QUANTUM] == 0
+
+
+@kernel
 def passed(s: State, mask: int, started: int) -> bool:
     """Log the machine after a pass; tell whether passes have started nobody for too long.
 

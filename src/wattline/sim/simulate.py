@@ -298,7 +298,7 @@ class Simulation(Bound):
 
     def explain(self, code: int) -> None:
         """Raise what a bad end means, naming the policy and the job."""
-        problem = why_stopped(code, self.state, self.jobs, self.policies.slots())
+        problem = why_stopped(code, self.state, self.jobs, self.policies.slots(), self.options.limit_until_s)
         if problem is not None:
             raise problem
 

@@ -26,23 +26,31 @@ def reject(
     *,
     unknown: bool,
     capped: bool,
+    slows: bool,
     chooses: bool,
 ) -> None:
     """Reject the jobs that can never run, and those that depend on them; by their power unless that is ``unknown``.
 
-    Power over time counts at its greatest, or at its first where a cap policy keeps what follows below the limit. Other
-    nodes are asleep where they may be. ``chooses``: jobs that have configurations start in one of them.
+    Power over time counts at its greatest, or, where jobs are ``capped``, at its first and then at no more than the
+    lowest cap. Other nodes are asleep where they may be. ``slows``: a policy may lower the level of a node class.
+    ``chooses``: jobs that have configurations start in one of them.
     """
-    idle_w = np.array([s.level_idle_w[p, : s.n_levels[p]].min() for p in range(len(cluster.classes))])
+    if slows:
+        idle_w = np.array([s.level_idle_w[p, : s.n_levels[p]].min() for p in range(len(cluster.classes))])
+    else:
+        idle_w = s.idle_w
     rest_w = np.where(np.isfinite(s.sleep_after_s), np.minimum(s.sleep_w, idle_w), idle_w)
     at_rest_w = float(np.sum(s.pool_count * rest_w))
     limit = np.inf if unknown else max(s.limit_w[0], float(np.max(s.env_w[s.env_at[0] :], initial=-np.inf)))
     busy_w = s.draw_w.copy()
     for j in np.flatnonzero(s.series_count).tolist() if np.isfinite(limit) else ():
         first = int(s.series_first[j])
-        watts = s.series_w[first : first + (1 if capped else int(s.series_count[j]))]
-        busy_w[j] = max(busy_w[j], watts.max())
-    busy_w *= s.level_busy[:, 0][s.pool]
+        watts = s.series_w[first : first + int(s.series_count[j])]
+        greatest_w = float(watts.max())
+        if capped:
+            greatest_w = max(float(watts[0]), min(greatest_w, max(s.min_cap_w[s.pool[j]], s.floor_w[j])))
+        busy_w[j] = max(busy_w[j], greatest_w)
+    busy_w *= s.level_busy[np.arange(idle_w.size), 0 if slows else s.level][s.pool]
     busy_w = np.where(s.sleep_exit_s[s.pool] > 0, np.maximum(busy_w, s.max_w[s.pool]), busy_w)  # while nodes wake
     increase = s.nodes * (busy_w - rest_w[s.pool])
     least = s.fr_nodes[np.minimum(s.app_sizes[s.app], s.fr_nodes.size - 1)] if chooses and s.fr_nodes.size else 0

@@ -80,9 +80,10 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     _fill_log_room(s, raises=any(m.recaps for m in policies), wild=not all(m.builtin for m in policies))
     notes: list[tuple[str, str, int, str]] = []
     capped = any(m.slot == "cap" and (m.caps or m.solo_caps) for m in policies)
+    slows = options.outside or any(m.slot == "cap" and (m.levels or not m.builtin) for m in policies)
     chooses = any(m.shapes for m in policies)
     unknown = facts.learner is not None or options.exceed
-    reject(s, jobs, cluster, notes, options.resources, unknown=unknown, capped=capped, chooses=chooses)
+    reject(s, jobs, cluster, notes, options.resources, unknown=unknown, capped=capped, slows=slows, chooses=chooses)
     first_estimates(s, policies, notes, len(jobs))
     s.n_users[0] = int(s.user.max(initial=-1)) + 1 + options.spare_rows
     for m in policies:
@@ -99,8 +100,11 @@ def _facts(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opti
     links = neighbour_sizes(jobs, cluster, options)
     pool = _pools(jobs, cluster)
     kind = kind_codes(jobs, options.kinds)
-    draw_w, floor_w, stretch = _profiles(as_kinds_respond(jobs, kind, options.kinds), cluster, pool)
+    told = as_kinds_respond(jobs, kind, options.kinds)
+    draw_w, floor_w, stretch = _profiles(told, cluster, pool)
     caps = any(m.caps for m in policies)
+    if any(m.slot == "cap" and (m.caps or m.solo_caps) for m in policies):
+        _check_floors(told, draw_w, floor_w)
     classes, base_class = _rate_classes(pool, kind, draw_w, floor_w, stretch, len(cluster.classes), by_profile=caps)
     return _Facts(
         pool=pool,
@@ -239,13 +243,25 @@ def _profiles(jobs: JobTable, cluster: Cluster, pool: np.ndarray) -> tuple[np.nd
     least_w = np.array([c.max_w if np.isnan(c.min_cap_w) else c.min_cap_w for c in cluster.classes])
     draw_w = np.where(np.isnan(jobs.draw_w), max_w[pool], jobs.draw_w)
     floor_w = np.where(np.isnan(jobs.floor_w), least_w[pool], jobs.floor_w)
-    # a job that draws less than the lowest cap is never slowed by one
-    floor_w = np.minimum(floor_w, draw_w)
+    # a job that draws less than the lowest cap is never slowed by one; with power over time that is so moment by moment
+    steady = True if jobs.series is None else np.diff(jobs.series.first) == 0
+    floor_w = np.where(steady, np.minimum(floor_w, draw_w), floor_w)
     # without a measurement, run time grows as power falls: speed in proportion to power
     with np.errstate(divide="ignore", invalid="ignore"):
-        proportional = np.where(floor_w > 0, draw_w / floor_w, 1.0)
+        proportional = np.where(floor_w > 0, np.maximum(draw_w / floor_w, 1.0), 1.0)
     stretch = np.where(np.isnan(jobs.stretch), proportional, jobs.stretch)
     return draw_w, floor_w, stretch
+
+
+def _check_floors(jobs: JobTable, draw_w: np.ndarray, floor_w: np.ndarray) -> None:
+    """Refuse caps down to 0 W a node for jobs of which nobody says how fast they are there."""
+    unknown = np.flatnonzero(np.isnan(jobs.stretch) & (floor_w == 0) & (draw_w > 0))
+    if unknown.size:
+        raise InputError(
+            f"job {jobs.job_id[unknown[0]]} could be capped down to 0 W a node, and nothing says how fast it is there "
+            "(speed in proportion to power would be none): give a lowest cap above 0 W (min_cap), or the job's "
+            "floor_w and stretch"
+        )
 
 
 def _rate_classes(

@@ -59,7 +59,7 @@ class Planned:
             ("pushes by HTTP", "no (no token)" if spec.signal.token is None else f"at {spec.signal.listen}"),
             *([] if spec.openadr is None else [("OpenADR", f"{spec.openadr.ven} at {spec.openadr.vtn}")]),
             ("bid", self._bid()),
-            ("limit", show_power(site_limit_w(self))),
+            ("limit", _limit(self)),
             ("guard", f"hard limit {hard}, margin {show_power(guard.margin)}"),
             ("period", f"{spec.control.period:g} s, caps {spec.control.caps:g} s, lease {spec.control.lease:g} s"),
             ("bus", f"{bus.kind} " + (bus.listen or "" if bus.kind == "zeromq" else f"{bus.host}:{bus.port}")),
@@ -238,6 +238,13 @@ def own_limit_w(planned: Planned) -> float:
 
     steps = sorted(planned.study.options.limit_w)
     return min(or_infinite(planned.spec.signal.limit), float(steps[0][1]) if steps else math.inf)
+
+
+def _limit(planned: Planned) -> str:
+    """Say the site's own limit, beside what all nodes draw together: targets are parts of the lower one."""
+    own_w, together_w = own_limit_w(planned), show_power(float(most_w(planned).sum()))
+    own = show_power(own_w) if math.isfinite(own_w) else "none"
+    return f"{own}; all nodes together draw {together_w} at most"
 
 
 def site_limit_w(planned: Planned) -> float:

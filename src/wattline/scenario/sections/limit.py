@@ -37,8 +37,8 @@ class LimitSpec(Section):
     repeat: Span | None = Field(
         None,
         gt=0,
-        description="begin `steps` anew after this time, until twice the trace's span and its longest job have passed; "
-        "a run that lasts longer says so (default: the last step stays)",
+        description="begin `steps` anew after this time, until twice the trace's span and its longest job have passed, "
+        "and once more; a run that lasts longer says so (default: the last step stays)",
     )
     deadlock: Literal["wait", "exceed"] = Field(
         "wait",

@@ -54,3 +54,6 @@ class EnvelopeFields:
         Floats, Field("1", "s", "the run goes on up to here though no job is left", fixed=True, nothing=-np.inf)
     ]
     tick_k: Annotated[Ints, Field("1", "", "number of the next tick")]
+    again_s: Annotated[
+        Floats, Field("1", "s", "when a pass last called for another in the same instant", nothing=-np.inf)
+    ]
