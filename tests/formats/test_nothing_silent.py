@@ -177,3 +177,13 @@ def test_what_a_parquet_table_says_of_itself_is_looked_at(about: str, said: str,
     assert "\n" not in str(caught.value)
     table.write_parquet(tmp_path / "t.parquet", metadata={"wattline": '{"epoch_unix_s": NaN, "suggested_nodes": null}'})
     assert len(read_trace(tmp_path / "t.parquet").jobs) == 2
+
+
+def test_a_pause_after_no_job_is_counted(tmp_path: Path) -> None:
+    """A job that comes after none has nothing to pause after; a link that is cut is told once."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("submit_s,work_s,nodes,after,think_s\n0,10,1,,0\n1,10,1,0,5\n2,10,1,,7\n3,10,1,-1,7\n")
+    told = {note.reason: note.count for note in read_trace(path).notes}
+    assert told["think_s without after: there is no job to pause after"] == 2
+    path.write_text("submit_s,work_s,nodes,think_s\n0,10,1,3\n")
+    assert [note.count for note in read_trace(path).notes if "think_s without after" in note.reason] == [1]

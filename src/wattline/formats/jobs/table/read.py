@@ -349,6 +349,10 @@ def _build(
     if "request_s" in given:
         given["request_s"] = np.where(given["request_s"] > 0, given["request_s"], np.nan)
     if "think_s" in given:
+        alone = np.zeros_like(keep)
+        alone[keep] = given["think_s"] > 0
+        alone &= True if after is None else ~(after >= 0)
+        rows.note("kept", "think_s without after: there is no job to pause after", alone, "think_s")
         given["think_s"] = np.where(np.isfinite(given["think_s"]), given["think_s"], 0.0)
     if "floor_w" in given and "draw_w" in given:
         above = np.zeros_like(keep)
