@@ -335,6 +335,15 @@ def test_a_level_that_falls_makes_room_at_once() -> None:
         assert (result.state.started_s[0], result.state.end_s[0]) == (0.0, 100.0)
 
 
+def test_a_level_at_which_jobs_draw_less_makes_room_though_idle_nodes_do_not() -> None:
+    """Idle nodes draw 30 W at both levels: the machine draws the same, but a start adds 50 W and not 190 W."""
+    levels = (Level(0.25, 80.0, 30.0), Level(1.0, 220.0, 30.0))
+    machine = Cluster((NodeClass("node", 2, 30.0, 220.0, levels=levels),))
+    low: dict[str, Any] = {"cap": "count-hysteresis", "params": {"cap": {"k_low": 1, "k_high": 4}}}
+    result = run(table({"submit": 0, "work": 50, "nodes": 1}), machine, options=Options(limit_w=[(0.0, 112.0)]), **low)
+    assert (result.state.started_s[0], result.state.end_s[0]) == (0.0, 200.0)
+
+
 @policy("cap", wake="arrival")
 def to_and_fro(s: State, mask: int, param: Any, memory: Any) -> int:
     """Let one class fall while the other rises, and the other way round in the next pass."""

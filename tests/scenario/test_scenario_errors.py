@@ -186,6 +186,14 @@ MISTAKES = {
         GOOD + "levels = [{rate = 1, busy = 300, idle = 90},\n  {rate = 0.5, busy = 200, idle = 90}]\n",
         "s.toml:13: [cluster.levels] rate: levels come slowest first: rate = 0.5 follows 1",
     ),
+    "a level that contradicts max": (
+        GOOD + "max = 300\nlevels = [{rate = 0.5, busy = 100, idle = 9}, {rate = 1, busy = 200, idle = 9}]\n",
+        "s.toml:12: [cluster] max: 300 W, but the level of rate 1, which is full speed, says 200 W",
+    ),
+    "a level that contradicts idle": (
+        GOOD + "idle = 10\nlevels = [{rate = 1, busy = 200, idle = 9}]\n",
+        "s.toml:12: [cluster] idle: 10 W, but the level of rate 1, which is full speed, says 9 W",
+    ),
     "idle level above busy": (
         GOOD + "levels = [{rate = 1, busy = 80, idle = 90}]\n",
         "s.toml:12: [cluster.levels] busy: a busy node (80 W) cannot draw less",

@@ -98,6 +98,17 @@ def test_a_repeated_limit_lets_the_last_job_see_all_its_steps(tmp_path: Path) ->
         wl.simulate(backlog, wl.Machine(nodes=4, idle=50, max=300), settings=short, progress=False)
 
 
+def test_levels_say_what_a_node_draws() -> None:
+    """Without max it is the busy power of the fastest level, not a default: a job that says 150 W draws 150 W there."""
+    levels = [{"rate": 0.5, "busy": 100, "idle": 10}, {"rate": 1, "busy": 200, "idle": 20}]
+    jobs = wl.from_frame({"submit_s": [0.0, 200.0], "work_s": [100.0, 100.0], "nodes": [1, 1], "draw_w": [150.0, None]})
+    result = wl.simulate(jobs, wl.Machine(nodes=2, levels=levels), progress=False)
+    assert result.jobs["energy_j"].to_list() == [15_000.0, 20_000.0]
+    slow = [{"rate": 0.5, "busy": 100, "idle": 10}]
+    result = wl.simulate(jobs, wl.Machine(nodes=2, max=200, levels=slow), progress=False)
+    assert result.jobs["energy_j"].to_list() == [200 * 75.0, 200 * 100.0]
+
+
 def test_a_limit_below_rest_for_a_while_is_meant(scenario: Path) -> None:
     """Only a limit under which no job could ever start is refused; sleeping nodes rest deeper."""
     text = scenario.read_text().replace('power = "600 W"', 'steps = [["0 s", "50 W"], ["1 h", "600 W"]]')

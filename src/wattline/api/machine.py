@@ -39,7 +39,8 @@ class Machine:
         ``{"power", "after", "entry", "exit"}``: power asleep, and the times after which a node sleeps, falls asleep and
         wakes.
     levels
-        Speeds, slowest first, ``{"rate", "busy", "idle"}`` each, relative to full speed and full power.
+        Speeds, slowest first, ``{"rate", "busy", "idle"}`` each: progress relative to full speed, and watts. Without
+        ``max`` it is that of the fastest.
     classes
         Node classes instead of ``nodes``, ``{"name", "count", "idle", "max", …}`` each.
     outages

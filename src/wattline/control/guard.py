@@ -166,10 +166,10 @@ def shed(s: State) -> None:
 def set_levels(s: State) -> None:
     """Apply the wanted speed levels of node classes.
 
-    Where power falls by that under a limit, those who wait are looked at again: another pass follows in the same
-    instant, one at most.
+    Where some nodes need less power from then on, and there is a limit, those who wait are looked at again: another
+    pass follows in the same instant, one at most.
     """
-    before_w = power.system_w(s)
+    falls = False
     for p in range(s.level.shape[0]):
         want = s.want_level[p]
         if want == s.level[p]:
@@ -178,6 +178,8 @@ def set_levels(s: State) -> None:
             record(s, codes.ACT_LEVEL, p, want, np.inf, codes.CHOSEN, codes.BAD_LEVEL)
             s.want_level[p] = s.level[p]
             continue
+        before = s.level[p]
+        falls |= s.level_busy[p, want] < s.level_busy[p, before] or s.level_idle_w[p, want] < s.level_idle_w[p, before]
         s.level[p] = want
         s.idle_w[p] = s.level_idle_w[p, want]
         record(s, codes.ACT_LEVEL, p, want, np.inf, codes.CHOSEN, codes.OK)
@@ -185,8 +187,7 @@ def set_levels(s: State) -> None:
         for c in range(s.c_pool.shape[0]):
             if s.c_pool[c] == p:
                 clocks.apply_cap(s, c, s.c_cap_w[c])
-    waits = s.q_len[0] > 0 and s.limit_w[0] < np.inf and s.again_s[0] < s.now[0]
-    if waits and power.system_w(s) < before_w:
+    if falls and s.q_len[0] > 0 and s.limit_w[0] < np.inf and s.again_s[0] < s.now[0]:
         s.again_s[0] = s.now[0]
         s.happened[0] |= codes.ENVELOPE
 

@@ -163,7 +163,7 @@ def fits(here: KeyPath, name: str, nodes: int, draw_w: float, cluster: ClusterSp
     """Yield why a kind of this size and power has no place on the machine."""
     single = len(here) == 1
     count = cluster.nodes if not cluster.class_ else max(c.count for c in cluster.class_)
-    most_w = cluster.max if not cluster.class_ else max(c.max for c in cluster.class_)
+    most_w = cluster.full_w if not cluster.class_ else max(c.full_w for c in cluster.class_)
     if count is not None and nodes > count:
         yield (here if single else (*here, "nodes")), f"kind {name!r} needs {nodes} nodes, the cluster has {count}"
     if draw_w > most_w:

@@ -46,11 +46,28 @@ class LevelSpec(Section):
 class NodesSpec(Section):
     """Power of the nodes of a class."""
 
-    idle: Power = Field(IDLE_W, description="power per idle node")
-    max: Power = Field(MAX_W, description="power per busy node whose job says nothing else")
+    idle: Power = Field(IDLE_W, description="power per idle node (with `levels`, theirs)")
+    max: Power = Field(
+        MAX_W,
+        description="power per busy node whose job says nothing else, at full speed (with `levels` the default is that "
+        "of the fastest)",
+    )
     min_cap: Power | None = Field(None, description="lowest cap the hardware takes (default: cannot be capped)")
     sleep: SleepSpec | None = Field(None, description="sleep state")
-    levels: list[LevelSpec] = Field(default_factory=list, description="discrete speeds, slowest first")
+    levels: list[LevelSpec] = Field(
+        default_factory=list,
+        description="discrete speeds, slowest first; a job that says what it draws draws `busy` ÷ `max` of that",
+    )
+
+    @property
+    def rest_w(self) -> float:
+        """Power of an idle node with which a run begins."""
+        return self.levels[-1].idle if self.levels else self.idle
+
+    @property
+    def full_w(self) -> float:
+        """Power of a busy node whose job says nothing else, at full speed."""
+        return self.levels[-1].busy if self.levels and "max" not in self.model_fields_set else self.max
 
 
 class ClassSpec(NodesSpec):
@@ -106,13 +123,13 @@ def _check_nodes(here: KeyPath, nodes: NodesSpec, overrides: Collection[KeyPath]
     yield from _powers(here, nodes, overrides)
     yield from _levels(here, nodes)
     yield from _sleep(here, nodes)
-    if nodes.min_cap is not None and nodes.min_cap > nodes.max:
+    if nodes.min_cap is not None and nodes.min_cap > nodes.full_w:
         yield (*here, "min_cap"), f"the lowest cap ({show_power(nodes.min_cap)}) is above {_told(nodes, 'max')}"
 
 
 def _powers(here: KeyPath, nodes: NodesSpec, overrides: Collection[KeyPath]) -> Iterator[Problem]:
-    if nodes.idle <= nodes.max:
-        return
+    if nodes.rest_w <= nodes.full_w or (nodes.levels and "max" not in nodes.model_fields_set):
+        return  # what is wrong within a level is told there
     key = min(("max", "idle"), key=lambda k: ((*here, k) not in overrides, k not in nodes.model_fields_set))
     told = f"a busy node ({_told(nodes, 'max')}) cannot draw less than an idle one ({_told(nodes, 'idle')})"
     yield (*here, key), told
@@ -120,7 +137,8 @@ def _powers(here: KeyPath, nodes: NodesSpec, overrides: Collection[KeyPath]) -> 
 
 def _told(nodes: NodesSpec, key: str) -> str:
     default = "" if key in nodes.model_fields_set else ", the default"
-    return f"{key} = {show_power(getattr(nodes, key))}{default}"
+    watts = nodes.full_w if key == "max" else nodes.rest_w
+    return f"{key} = {show_power(watts)}{default}"
 
 
 def _levels(here: KeyPath, nodes: NodesSpec) -> Iterator[Problem]:
@@ -134,6 +152,11 @@ def _levels(here: KeyPath, nodes: NodesSpec) -> Iterator[Problem]:
                 f"a busy node ({show_power(level.busy)}) cannot draw less than an idle one ({show_power(level.idle)})"
             )
             yield (*here, "levels", i, "busy"), told
+        for key, watts in (("idle", level.idle), ("max", level.busy)):
+            if level.rate == 1.0 and key in nodes.model_fields_set and getattr(nodes, key) != watts:
+                said = show_power(getattr(nodes, key))
+                told = f"{said}, but the level of rate 1, which is full speed, says {show_power(watts)}"
+                yield (*here, key), told
         rate = level.rate
 
 
@@ -187,8 +210,8 @@ def _node_class(spec: NodesSpec, name: str, count: int) -> NodeClass:
     return NodeClass(
         name=name,
         count=count,
-        idle_w=spec.idle,
-        max_w=spec.max,
+        idle_w=spec.rest_w,
+        max_w=spec.full_w,
         min_cap_w=math.nan if spec.min_cap is None else spec.min_cap,
         sleep=None if sleep is None else Sleep(sleep.power, sleep.after, sleep.entry, sleep.exit),
         levels=tuple(Level(level.rate, level.busy, level.idle) for level in spec.levels),
