@@ -10,6 +10,7 @@ import pytest
 from telemetry_world import IDLE_W, energy_of, journal, world
 
 from wattline.errors import InputError, TraceError
+from wattline.formats.jobs import read_trace
 from wattline.formats.jobs.export import write_table
 from wattline.model.jobs import JobTable
 from wattline.reading.notes import Trace
@@ -55,6 +56,24 @@ def test_ranges_lists_and_a_journal_place_jobs_alike(tmp_path: Path) -> None:
         found.append(done.trace.jobs.series.watts.tolist())
     assert found[0]
     assert all(other == found[0] for other in found[1:])
+
+
+@pytest.mark.parametrize("shown", ["2024-07-01T{}:00", "2024-07-01T{}:00+02:00"])
+def test_dates_of_placements_are_of_the_zone_of_the_jobs(tmp_path: Path, shown: str) -> None:
+    """A dump of sacct is in local time, and its converted table knows where: 10 o'clock in Berlin is 8 o'clock UTC."""
+    jobs = tmp_path / "dump.txt"
+    jobs.write_text(
+        "JobIDRaw|Submit|Start|End|ElapsedRaw|AllocNodes|User|State\n"
+        "11|2024-07-01T10:00:00|2024-07-01T10:00:00|2024-07-01T10:10:00|600|1|a|COMPLETED\n"
+    )
+    write_table(read_trace(jobs, zone="Europe/Berlin"), tmp_path / "jobs.parquet")
+    begin, end = (shown.format(clock) for clock in ("10:00", "10:10"))
+    (tmp_path / "nodes.txt").write_text(f"JobIDRaw|NodeList|Start|End\n11|n1|{begin}|{end}\n")
+    rows = [f"2024-07-01T{h:02d}:{m:02d}:00Z,n1,{100 if h == 8 else 300}\n" for h in (8, 10) for m in range(60)]
+    (tmp_path / "p.csv").write_text("time,node,power_w\n" + "".join(rows))
+    work = load_work(tmp_path / "jobs.parquet", tmp_path / "nodes.txt", Machine())
+    done = join(open_source(str(tmp_path / "p.csv")), work, Split(60.0, 0.0))
+    assert done.trace.jobs.draw_w.tolist() == [100.0]
 
 
 def test_racks_with_names_of_their_own(tmp_path: Path) -> None:

@@ -146,11 +146,18 @@ def from_times(jobs: JobTable) -> tuple[Placed, list[Note]]:
 
 
 def from_table(
-    path: Path, jobs: JobTable, epoch_unix_s: float, nodes: int | None = None, *, strict: bool = False
+    path: Path,
+    jobs: JobTable,
+    epoch_unix_s: float,
+    nodes: int | None = None,
+    zone: str | None = None,
+    *,
+    strict: bool = False,
 ) -> tuple[Placed, tuple[str, ...], list[Note]]:
     """Return who held what from a table of ranges or of host lists, and the names of nodes if it has names.
 
-    ``nodes``: those of the machine, if that is known. ``strict``: the first row that cannot be used is an error.
+    ``nodes``: those of the machine, if that is known. Dates without an offset are of ``zone``, the job log's (None:
+    UTC). ``strict``: the first row that cannot be used is an error.
     """
     import polars as pl
 
@@ -168,7 +175,7 @@ def from_table(
     given: dict[str, Any] = {"job_id": rows.numbers_of_jobs(job)}
     for name, column in (("begin_s", start), ("end_s", end)):
         if column is not None:
-            times = Times(str(path), column, None)
+            times = Times(str(path), column, None, zone)
             given[name] = times.seconds(rows.frame[column]) - to_trace(str(path), times, epoch_unix_s, jobs)
             rows.known_times(column, given[name])
     if ranges:

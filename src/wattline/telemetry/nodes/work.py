@@ -128,7 +128,7 @@ def load_work(
     idle_w, nodes = 0.0, machine.nodes or 0
     if placements is not None:
         known = machine.nodes or trace.suggested_nodes
-        placed, names, notes = from_table(placements, trace.jobs, epoch, known, strict=strict)
+        placed, names, notes = from_table(placements, trace.jobs, epoch, known, trace.zone, strict=strict)
         nodes = nodes or len(names) or trace.suggested_nodes or int((placed.first + placed.count).max(initial=0))
     elif is_journal(jobs):
         placed, notes = from_journal(jobs, trace.jobs)

@@ -11,6 +11,7 @@ import numpy as np
 from wattline.arrays import Floats
 from wattline.errors import InputError, TraceError, did_you_mean
 from wattline.formats.series.columns import TIME_NAMES
+from wattline.reading.as_they_come import first_of_two
 from wattline.reading.notes import listed
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ _POWER_FACTORS = {"W": 1.0, "kW": 1e3, "mW": 1e-3, "MW": 1e6}
 _TIME_FACTORS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 UNIX_FROM = 1e8
 """Seconds beyond this count from 1970."""
-_FORMS = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
+_ZONED = "%Y-%m-%dT%H:%M:%S%.f%#z"
+_FORMS = (_ZONED, "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
 
 
 @dataclass(frozen=True)
@@ -155,12 +157,15 @@ def powers_of(frame: pl.DataFrame, layout: Layout, where: str) -> Floats:
 
 
 class Times:
-    """Times of a column in seconds; the notation is settled by the first rows that have one."""
+    """Times of a column in seconds; the notation is settled by the first rows that have one.
 
-    def __init__(self, where: str, column: str, unit: str | None) -> None:
+    Dates without an offset are of ``zone`` (None: UTC).
+    """
+
+    def __init__(self, where: str, column: str, unit: str | None, zone: str | None = None) -> None:
         if unit is not None and unit not in (*_TIME_FACTORS, "iso"):
             raise InputError(f"--time-unit {unit}: expected one of {', '.join(_TIME_FACTORS)}, iso")
-        self.where, self.column = where, column
+        self.where, self.column, self.zone = where, column, zone
         self.factor: float | None = _TIME_FACTORS.get(unit or "")
         self.form: str | None = None
         self.unit = unit
@@ -172,6 +177,7 @@ class Times:
 
         if column.dtype in (pl.Datetime, pl.Date):
             found = column.cast(pl.Datetime("us")).dt.epoch("us").cast(pl.Float64).to_numpy().astype(np.float64) / 1e6
+            found = found if getattr(column.dtype, "time_zone", None) else self._of_zone(found)
         elif column.dtype == pl.String and self._is_text(column):
             found = self._parsed(column)
         else:
@@ -193,7 +199,7 @@ class Times:
         return self.unit == "iso"
 
     def _parsed(self, texts: pl.Series) -> Floats:
-        """Return Unix seconds of ISO dates; those without an offset are UTC."""
+        """Return Unix seconds of ISO dates."""
         import polars as pl
 
         joined = texts.str.strip_chars().str.replace(r"\s+", "T").str.replace(r"(?i)Z$", "+00:00")
@@ -205,7 +211,10 @@ class Times:
                 best, chosen = seconds, form
         if self.form is None and np.isfinite(best).any():
             self.form = chosen
-        return best
+        return best if self.form == _ZONED else self._of_zone(best)
+
+    def _of_zone(self, local_s: Floats) -> Floats:
+        return local_s if self.zone is None else first_of_two(local_s, self.zone)
 
     def _factor(self, plain: Floats) -> float:
         if self.factor is None:
