@@ -223,3 +223,30 @@ def test_a_last_sample_from_the_future_changes_nothing(tmp_path: Path, monkeypat
     pl.concat([more, stray]).write_parquet(tmp_path / "power.parquet")
     found = join(open_source(str(tmp_path / "power.parquet")), work, Split(300.0), window=more.height)
     assert {k: v for k, v in found.reading.facts()["faults"].items() if v} == {"ahead": 1}
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 8])
+@pytest.mark.parametrize("ahead_s", [400.0, 3000.0, 3600.0])
+@pytest.mark.parametrize("which", ["one sample", "one clock"])
+def test_a_clock_that_is_ahead_costs_its_own_samples_only(
+    which: str, ahead_s: float, nodes: int, tmp_path: Path
+) -> None:
+    """Minutes and hours ahead, once or for ever: nobody else's samples are late by that."""
+    steps = np.arange(100)
+    node, step = np.tile(np.arange(nodes), steps.size), np.repeat(steps, nodes)
+    wrong = (node == 0) & ((step == 50) if which == "one sample" else (step >= 0))
+    time_s = 10.0 * step + np.where(wrong, ahead_s, 0.0)
+    path = frame(tmp_path, time_s=time_s, node=node, power_w=100.0 + (7 * step + node) % 31)
+    facts = check(open_source(path)).facts()
+    found = {k: v for k, v in facts["faults"].items() if v and k != "missing"}
+    assert found == {"ahead": int(wrong.sum())}
+
+
+def test_a_clock_that_is_set_back_is_not_taken_for_the_others_being_ahead(tmp_path: Path) -> None:
+    """Of two sensors one goes back by ten minutes: its samples are dropped until they catch up, the other's count."""
+    step = np.repeat(np.arange(200), 2)
+    node = np.tile([0, 1], 200)
+    time_s = 10.0 * step - np.where((node == 1) & (step >= 100), 600.0, 0.0)
+    path = frame(tmp_path, time_s=time_s, node=node, power_w=100.0 + (7 * step + node) % 31)
+    faults = check(open_source(path)).facts()["faults"]
+    assert (faults["clock"], faults["ahead"], faults["too-late"]) == (100, 0, 0)

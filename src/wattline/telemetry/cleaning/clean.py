@@ -14,7 +14,7 @@ import numpy as np
 
 from wattline.arrays import Floats, Ints
 from wattline.telemetry.cleaning.faults import Fault, Mask, Tally
-from wattline.telemetry.cleaning.order import BLOCK, Clocks, ahead, late
+from wattline.telemetry.cleaning.order import BLOCK, Clocks, ahead, jumped, late
 from wattline.telemetry.cleaning.rules import Rules, Settled, settle
 from wattline.units import MOST_S
 
@@ -111,6 +111,10 @@ class Cleaner:
 
     def _in_order(self, code: Ints, time_s: Floats, power_w: Floats) -> tuple[Ints, Floats, Floats]:
         """Return what is held and new, sorted by sensor and time, one sample a time."""
+        if code.size:
+            far = jumped(time_s, self.last_s, self.rules.patience_s or 0.0)
+            self.tally.add(Fault.AHEAD, code[far], time_s[far], power_w[far])
+            code, time_s, power_w = code[~far], time_s[~far], power_w[~far]
         if code.size:
             before = np.maximum.accumulate(np.concatenate([[self.last_s], time_s]))
             beyond = before[:-1] - time_s > (self.rules.patience_s or 0.0)

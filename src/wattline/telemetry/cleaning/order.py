@@ -34,6 +34,30 @@ def ahead(time_s: Floats, ahead_s: float) -> Mask:
     return np.asarray(time_s > limit)
 
 
+def jumped(time_s: Floats, last_s: float, patience_s: float) -> Mask:
+    """Return which samples are more than the patience ahead of all before them and of half of the next ones.
+
+    ``last_s`` is the latest time before the first of them. So neither a clock that is an hour ahead nor a single wrong
+    time makes all others late.
+    """
+    far = np.zeros(time_s.size, dtype=bool)
+    if not (np.diff(time_s) < -patience_s).any():
+        return far
+    behind = np.zeros(time_s.size, dtype=np.int64)
+    for step in range(1, min(LAST, time_s.size - 1) + 1):
+        behind[:-step] += time_s[step:] < time_s[:-step] - patience_s
+    following = np.minimum(LAST, np.arange(time_s.size)[::-1])
+    alone = (following > 0) & (2 * behind >= following)
+    seen_s = np.maximum.accumulate(np.where(alone, -np.inf, time_s))
+    for i in np.flatnonzero(alone).tolist():  # those that are not ahead say what time it is to those that follow
+        last_s = max(last_s, float(seen_s[i]))
+        if time_s[i] > last_s + patience_s:
+            far[i] = True
+        else:
+            last_s = max(last_s, float(time_s[i]))
+    return far
+
+
 def late(code: Ints, came: Ints) -> Mask:
     """Return which samples came after a later one of their sensor.
 
