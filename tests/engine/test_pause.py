@@ -375,3 +375,23 @@ def test_logs_emptied_between_pauses_say_the_same(log_rows: Any) -> None:
     assert whole.state.preemptions.sum() > 10
     log_rows(90)
     assert digest(run(jobs, cluster(6), select=restless, options=how, seed=5)) == digest(whole)
+
+
+def test_a_timer_resumes_a_job_though_none_waits() -> None:
+    """A policy that asks for timers is called at them also where the line is empty, and the run is not stuck."""
+
+    @policy("select", wake="arrival timer", name="by-timer")
+    def by_timer(s: Any, mask: int, param: Any, memory: Any) -> int:
+        if s.now[0] == 10.0:
+            s.stop_job[0], s.stop_holds[0], s.n_stop[0] = 0, 1, 1
+            s.wake_at_s[codes.SELECT] = 25.0
+        elif s.now[0] == 25.0:
+            s.resume_job[0], s.n_resume[0] = 0, 1
+        elif s.q_len[0]:
+            s.p_job[0], s.p_nodes[0] = 0, 1
+            s.wake_at_s[codes.SELECT] = 10.0
+            return 1
+        return 0
+
+    result = run(table({"submit": 0, "work": 30, "nodes": 1}), cluster(2), select=by_timer)
+    assert result.state.end_s[0] == 45.0

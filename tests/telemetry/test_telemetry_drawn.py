@@ -170,3 +170,25 @@ def test_every_stay_has_the_power_that_the_timeline_tells(tmp_path: Path) -> Non
     noisy = Other(open_journal(tmp_path / "run"), [*more, (20.0, 25.0, 7.0)])
     told = drawn_by(noisy, jobs, energy)  # type: ignore[arg-type]
     assert len(told.stay_w) < len(expected), "what no power of a stay explains leaves the mean"
+
+
+def test_a_job_beside_nodes_that_are_down_has_its_own_power(tmp_path: Path) -> None:
+    """Two of four nodes of the rack are down: one idles, and what is left of 440 W are the job's 350 W."""
+    two = {"submit_s": [0, 500], "work_s": [100, 1000], "nodes": [4, 1], "draw_w": [350.0, 350.0]}
+    down = [{"start": 200, "end": 1000, "nodes": "2-3"}]
+    written(tmp_path, two, nodes=4, idle=90, max=350, outages=down)
+    sampled(tmp_path, "rack", 4)
+    work = load_work(tmp_path / "run", None, Machine(per_rack=4))
+    done = join(open_source(str(tmp_path / "power.parquet")), work, Split(100.0, work.idle_w))
+    assert done.trace.jobs.draw_w == pytest.approx([350.0, 350.0])
+
+
+@pytest.mark.parametrize("per_rack", [1, 2, 3, 6])
+def test_idle_power_is_taken_off_for_nodes_in_service_only(tmp_path: Path, per_rack: int) -> None:
+    """Racks in which nodes are down, twice at once, or drain: what racks drew is what jobs and idle nodes did."""
+    run = written(tmp_path, JOBS, nodes=6, idle=100, max=300, outages=OUTAGES, settings={"run.keep_progress": True})
+    sampled(tmp_path, "rack", per_rack)
+    work = load_work(tmp_path / "run", None, Machine(per_rack=per_rack))
+    done = join(open_source(str(tmp_path / "power.parquet")), work, Split(1.0, work.idle_w))
+    jobs = done.trace.jobs
+    assert float((jobs.nodes * jobs.draw_w * jobs.work_s).sum()) == pytest.approx(float(run.jobs["energy_j"].sum()))

@@ -102,8 +102,8 @@ def open_pass(s: State, wake: Any, order: Any, chores: Any, param: Any, memory: 
         chores(s, EXPECT, param[0], memory[0])  # caps rise by what jobs have left, also while none waits
         if s.q_len[0] > 0 or mask & codes.ENVELOPE:
             chores(s, RECLAIM, param[0], memory[0])
-    # a select policy that asks for ticks also rules over jobs that run or pause while none waits
-    if s.q_len[0] == 0 and not wake[codes.SELECT] & mask & codes.TICK:
+    # a select policy that asks for ticks or timers also rules over jobs that run or pause while none waits
+    if s.q_len[0] == 0 and not wake[codes.SELECT] & mask & (codes.TICK | codes.TIMER):
         return mask, False
     if wake[codes.ORDER] & mask:
         s.untidy[0] = 1

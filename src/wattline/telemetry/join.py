@@ -6,7 +6,7 @@ proportion to their nodes. In memory are the running jobs and one window of stre
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -56,10 +56,16 @@ class Rows:
 
 
 class Join:
-    """Takes stretches in the order of time; gives jobs when all that can be known of them is."""
+    """Takes stretches in the order of time; gives jobs when all that can be known of them is.
 
-    def __init__(self, placed: Placed, coverage: Coverage | None, split: Split, tally: Tally) -> None:
+    ``out`` are the nodes that were out of service, which draw nothing (None: all were in service).
+    """
+
+    def __init__(
+        self, placed: Placed, coverage: Coverage | None, split: Split, tally: Tally, out: Placed | None = None
+    ) -> None:
         self.placed, self.coverage, self.split, self.tally = placed, coverage, split, tally
+        self.out = out if coverage is not None and split.idle_w and out is not None and out.job.size else None
         pieces = float(np.ceil(placed.run_s / split.step_s).sum())
         require_bytes(120.0 * pieces, f"{pieces:,.0f} steps of {split.step_s:g} s of all jobs")
         self.steps = np.maximum(np.ceil(placed.run_s / split.step_s - 1e-9), 1.0).astype(np.int64)
@@ -108,7 +114,8 @@ class Join:
         return rows_of(p, self._open, self.coverage)
 
     def _add(self, found: Stretches, rows: Rows) -> None:
-        code, begin_s, end_s, power_w, sample = _cut(found, rows)
+        absent = self._absent(found)
+        code, begin_s, end_s, power_w, sample = _cut(found, rows if absent is None else _both(rows, absent))
         row, piece = pieces_of(code, begin_s, rows)
         dark = power_w[piece] == 0.0
         self._count_dark(found, np.unique(sample[piece[dark]]))
@@ -121,10 +128,21 @@ class Join:
         nodes = rows.nodes[row].astype(np.float64)
         watts = power_w[piece]
         if self.coverage is not None and self.split.idle_w:
-            free = np.maximum(self.coverage.sizes[code[piece]] - held[piece], 0.0)
+            gone: Floats = np.zeros(code.size)
+            if absent is not None:
+                of, at = pieces_of(code, begin_s, absent)
+                gone = np.bincount(at, weights=absent.nodes[of], minlength=code.size).astype(np.float64)
+            free = np.maximum(self.coverage.sizes[code[piece]] - held[piece] - gone[piece], 0.0)
             watts = np.maximum(watts - self.split.idle_w * free, 0.0)
         shift_s = rows.offset_s[row] - rows.begin_s[row]
         self._store(rows.job[row], begin_s[piece] + shift_s, end_s[piece] + shift_s, watts * nodes / held[piece], nodes)
+
+    def _absent(self, found: Stretches) -> Rows | None:
+        """Return the nodes of the sensors that were out of service while stretches last."""
+        if self.out is None:
+            return None
+        during = (self.out.begin_s < found.end_s.max()) & (self.out.end_s > found.begin_s.min())
+        return rows_of(self.out, np.flatnonzero(during), self.coverage)
 
     def _count_dark(self, found: Stretches, sample: Ints) -> None:
         self.tally.add(Fault.ZERO, found.code[sample], found.begin_s[sample], found.power_w[sample])
@@ -201,6 +219,11 @@ def rows_of(placed: Placed, at: Ints, coverage: Coverage | None) -> Rows:
     last = np.minimum(p.first[at] + p.count[at], c.first[cell] + c.count[cell])
     first = np.maximum(p.first[at], c.first[cell])
     return Rows(c.code[cell], p.job[at], first, last - first, p.begin_s[at], p.end_s[at], p.offset_s[at])
+
+
+def _both(some: Rows, more: Rows) -> Rows:
+    """Return the rows of both."""
+    return Rows(*(np.concatenate([getattr(some, f.name), getattr(more, f.name)]) for f in fields(Rows)))
 
 
 def pieces_of(code: Ints, begin_s: Floats, rows: Rows) -> tuple[Ints, Ints]:

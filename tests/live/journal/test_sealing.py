@@ -130,7 +130,8 @@ def test_a_report_and_a_trace_are_made_of_an_hour(tmp_path: Path) -> None:
         summary = summarize(journal)
         assert summary.jobs.total == journal.read("jobs").height
         assert summary.energy.total_j == pytest.approx(journal.manifest["totals"]["total_j"], rel=1e-9)
-        assert read_trace(journal.folder).jobs.job_id.tolist() == journal.read("jobs")["job_id"].to_list()
+        ended = journal.read("jobs").filter(pl.col("status") != "unfinished")
+        assert read_trace(journal.folder).jobs.job_id.tolist() == ended["job_id"].to_list()
 
 
 def test_what_meters_said_is_in_a_table_of_its_own(tmp_path: Path) -> None:
@@ -203,6 +204,21 @@ def test_work_is_what_a_job_did_however_it_ended(tmp_path: Path) -> None:
     assert trace.jobs.job_id.tolist() == [1, 2, 3, 4]
     (dropped,) = [note for note in trace.notes if note.action == "dropped"]
     assert (dropped.reason, dropped.count) == ("cancelled before it started", 1)
+
+
+def test_jobs_that_had_not_ended_are_no_jobs_of_a_log(tmp_path: Path) -> None:
+    """Nobody knows how long they take: what their kind is told to take is no run time."""
+    ledger = Ledger(bound(), record=Record())
+    jobs = replace(flow(5, 3), submit_s=np.zeros(3), work_s=np.full(3, 600.0), nodes=np.array([1, 1, NODES]))
+    world = Exact(ledger, jobs)
+    world.instant()
+    ledger.tell(TIME, 5.0)
+    ledger.tell_of(END, "1", codes.FINISHED)
+    ledger.control()
+    Sealer().cut(ledger, TEXTS).write(tmp_path / "0", name="world")
+    trace = read_trace(tmp_path / "0")
+    assert trace.jobs.job_id.tolist() == [1]
+    assert [(note.reason, note.count) for note in trace.notes if note.action == "dropped"] == [("had not ended", 2)]
 
 
 def test_jobs_are_known_by_their_names_where_these_are_numbers() -> None:

@@ -151,7 +151,7 @@ def _info_table(facts: dict[str, Any]) -> Any:
         ),
         ("span", show(facts["span_s"], "s")),
         ("machine", f"{machine:,} {unit}s{load}" if machine else "size unknown (give --nodes)"),
-        ("log's own", found["words"] if found else None),
+        ("log's own", (found["words"] or None) if found else None),
         ("too wide", f"{facts['wider_than_machine']:,} jobs" if facts["wider_than_machine"] else None),
         ("work", f"{facts['node_hours']:,.0f} {unit}-hours"),
         ("people", f"{facts['users']:,} users, {facts['groups']:,} groups"),

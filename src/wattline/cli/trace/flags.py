@@ -51,7 +51,7 @@ def columns_of(given: list[str] | None) -> dict[str, str] | None:
 
 def say_machine(trace: Any, terminal: Terminal) -> None:
     """Say what a log's header says of its machine, and in which unit its jobs are counted."""
-    if trace.machine is not None:
+    if trace.machine is not None and trace.machine.words:
         terminal.tell(f"machine: {trace.machine.words}")
 
 

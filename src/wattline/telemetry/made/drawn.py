@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wattline.arrays import Floats, Ints
+from wattline.arrays import Floats
 from wattline.model.jobs import JobTable
 from wattline.telemetry.made.stays import stay_powers
+from wattline.telemetry.nodes.out import out_of_service
 from wattline.telemetry.nodes.placed import Placed, place, with_rows
 
 if TYPE_CHECKING:
     import polars as pl
 
     from wattline.journal.journal import Journal
-
-_CHANGE = {"node-down": 1, "drain": 1, "node-up": -1}
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def drawn_by(journal: Journal, jobs: JobTable, energy_j: Floats) -> Drawn:
     idle_w = np.concatenate(
         [np.full(int(c["count"]), float(c["idle_w"] or 0.0)) for c in journal.manifest["cluster"]["classes"]]
     )
-    out = _out(events, held, idle_w.size, end_s)
+    out = out_of_service(events, held, idle_w.size, end_s)
     worked = placed if journal.manifest.get("keep_progress") else _began_anew(placed, stays)
     return Drawn(worked, idle_w, out, _stay_w(journal, jobs, placed, out, idle_w, energy_j))
 
@@ -117,46 +116,3 @@ def _began_anew(placed: Placed, stays: pl.DataFrame) -> Placed:
         pl.col("offset_s") - pl.col("offset_s").min().over("job", "lost")
     )
     return replace(placed, offset_s=since["offset_s"].to_numpy())
-
-
-def _out(events: pl.DataFrame, held: pl.DataFrame, nodes: int, end_s: float) -> Placed:
-    """Return ranges of nodes that were out of service; a node that drains is so once its job has left it."""
-    import polars as pl
-
-    depth, since_s = np.zeros(nodes, dtype=np.int64), np.zeros(nodes)
-    parts: list[tuple[Ints, Floats, float]] = []
-    changes = events.filter(pl.col("event").is_in(list(_CHANGE))).select("time_s", "event", "nodes", "value")
-    for time_s, event, count, first in changes.iter_rows():
-        these = np.arange(int(first), min(int(first) + int(count), nodes), dtype=np.int64)
-        before, after = depth[these], np.maximum(depth[these] + _CHANGE[event], 0)
-        depth[these] = after
-        since_s[these[(before == 0) & (after > 0)]] = time_s
-        back = these[(before > 0) & (after == 0)]
-        parts.append((back, since_s[back], time_s))
-    still = np.flatnonzero(depth).astype(np.int64)
-    parts.append((still, since_s[still], end_s))
-    node = np.concatenate([at for at, _, _ in parts])
-    begin_s = np.concatenate([since for _, since, _ in parts])
-    until_s = np.concatenate([np.full(at.size, end) for at, _, end in parts])
-    if "drain" in changes["event"]:
-        begin_s = _left(held, node, begin_s, until_s)
-    keep = until_s > begin_s
-    node, begin_s, until_s = node[keep], begin_s[keep], until_s[keep]
-    order = np.argsort(begin_s, kind="stable")
-    none = np.zeros(node.size, dtype=np.int64)
-    return Placed(
-        none, node[order], none + 1, begin_s[order], until_s[order], np.zeros(node.size), np.zeros(0), np.zeros(0)
-    )
-
-
-def _left(held: pl.DataFrame, node: Ints, begin_s: Floats, until_s: Floats) -> Floats:
-    """Return when each node that went out of service was left by the job on it."""
-    first, count = held["first"].to_numpy(), held["count"].to_numpy()
-    from_s, to_s = held["begin_s"].to_numpy(), held["end_s"].to_numpy()
-    found = begin_s.copy()
-    for begin, until in np.unique(np.stack([begin_s, until_s]), axis=1).T.tolist():
-        at = np.flatnonzero((begin_s == begin) & (until_s == until))
-        for row in np.flatnonzero((from_s < until) & (to_s > begin)).tolist():
-            mine = at[(node[at] >= first[row]) & (node[at] < first[row] + count[row])]
-            found[mine] = np.maximum(found[mine], to_s[row])
-    return found

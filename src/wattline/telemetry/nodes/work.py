@@ -13,6 +13,7 @@ from wattline.errors import InputError, TraceError
 from wattline.reading.notes import Note, Trace, listed
 from wattline.telemetry.cleaning.faults import Tally
 from wattline.telemetry.nodes.hosts import expand_hosts
+from wattline.telemetry.nodes.out import out_in
 from wattline.telemetry.nodes.placed import Placed, from_journal, from_table, from_times, to_trace
 from wattline.telemetry.nodes.ranges import MOST_NODES, NodeTable
 from wattline.telemetry.nodes.sensors import Coverage, Sensors
@@ -47,6 +48,8 @@ class Work:
     classes: tuple[tuple[str, int], ...] = ()
     idle_w: float = 0.0
     notes: tuple[Note, ...] = ()
+    out: Placed | None = None
+    """Nodes out of service, where a journal says which."""
     _sets: dict[str, Any] = field(default_factory=dict)
 
     def shift_s(self, where: str, times: Times) -> float:
@@ -119,13 +122,14 @@ def load_work(
     ``strict``: the first row of placements that cannot be used is an error.
     """
     from wattline.formats.jobs import read_trace
-    from wattline.journal.journal import is_journal, read_manifest
+    from wattline.journal.journal import is_journal, open_journal, read_manifest
 
     trace = read_trace(jobs)
     epoch = trace.jobs.epoch_unix_s if np.isnan(epoch_unix_s) else epoch_unix_s
     names: tuple[str, ...] = ()
     classes: tuple[tuple[str, int], ...] = ()
     idle_w, nodes = 0.0, machine.nodes or 0
+    out: Placed | None = None
     if placements is not None:
         known = machine.nodes or trace.suggested_nodes
         placed, names, notes = from_table(placements, trace.jobs, epoch, known, trace.zone, strict=strict)
@@ -136,6 +140,7 @@ def load_work(
         nodes = nodes or int(cluster["nodes"])
         classes = tuple((str(c["name"]), int(c["count"])) for c in cluster["classes"])
         idle_w = sum(float(c["idle_w"] or 0.0) * int(c["count"]) for c in cluster["classes"]) / max(nodes, 1)
+        out = out_in(open_journal(jobs))
     else:
         placed, notes = from_times(trace.jobs)
         nodes = 0
@@ -146,7 +151,7 @@ def load_work(
     if machine.sets is not None:
         sensors, coverage, more = read_sets(machine.sets, names, machine)
         sets["found"], notes = (sensors, coverage), [*notes, *more]
-    return Work(trace, placed, nodes, names, machine, epoch, classes, idle_w, tuple(notes), sets)
+    return Work(trace, placed, nodes, names, machine, epoch, classes, idle_w, tuple(notes), out, sets)
 
 
 def read_sets(path: Path, names: tuple[str, ...], machine: Machine) -> tuple[list[str], Coverage, list[Note]]:

@@ -202,11 +202,12 @@ def _jobs_of_journal(folder: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     frame = journal.read("jobs")
     about["notes"] = notes = []
     never = (frame["status"] == "cancelled") & frame["start_s"].is_null()
-    if never.any():  # nobody knows how long they would have run
-        example = f"{folder.name}: job {frame.filter(never)['job_id'][0]}"
-        lost = "cancelled before it started"
-        notes.append({"action": "dropped", "reason": lost, "count": int(never.sum()), "example": example})
-        frame = frame.filter(~never)
+    goes_on = (frame["status"] == "unfinished") & (log.get("live") is True)
+    for lost, which in (("cancelled before it started", never), ("had not ended", goes_on)):
+        if which.any():  # nobody knows how long they would have run
+            example = f"{folder.name}: job {frame.filter(which)['job_id'][0]}"
+            notes.append({"action": "dropped", "reason": lost, "count": int(which.sum()), "example": example})
+    frame = frame.filter(~(never | goes_on))
     if log.get("series") is True:
         lost = "power over the run of jobs is not in a journal: their mean power is taken"
         example = f"{folder.name}: run the trace itself to keep it"

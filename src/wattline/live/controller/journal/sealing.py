@@ -109,6 +109,7 @@ class Part:
             resume=None,
         )
         own = manifest(result, name=name, source=f"live run, part {self.number}", scenario=site, known=known)
+        own["trace"]["live"] = True
         write_journal(folder, tables, own | dict(about or {}))
 
     def _bids(self, result: Result) -> Bids:
