@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -229,3 +231,17 @@ def test_levels_change_speed_and_power() -> None:
     assert result.state.energy_j[0] == 300.0 * 10 + 180.0 * 20 + 300.0 * 10
     assert result.state.node_j[0, 1] == 100.0 * 10 + 80.0 * 20 + 100.0 * 10
     assert result.logs["timeline"][:, codes.TL_RATE].tolist() == [1.0, 0.5, 1.0, 1.0]
+
+
+def test_a_start_under_a_cap_that_nodes_cannot_follow_is_said_to_be_clipped() -> None:
+    """What is written down is the cap that is in force, as for caps of running jobs."""
+
+    @policy("select", name="too-low", solo_caps=True)
+    def too_low(s: Any, mask: int, param: Any, memory: Any) -> int:
+        s.p_job[0], s.p_nodes[0], s.p_cap_w[0], s.p_why[0] = 0, 1, -5.0, codes.CHOSEN
+        return 1
+
+    result = run(table({"submit": 0, "work": 10, "nodes": 1}), cluster(2, IDLE, MAX, min_cap_w=150.0), select=too_low)
+    logs = result.logs
+    assert (logs["a_cap_w"][0], logs["a_verdict"][0]) == (150.0, codes.CLIPPED)
+    assert result.state.status[0] == codes.FINISHED

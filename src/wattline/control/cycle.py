@@ -54,7 +54,11 @@ def start_proposed(s: State, n: int, place: Any, param: Any, memory: Any) -> Non
             else:
                 if shape >= 0 and s.node_factor.shape[0] > 0:
                     varied.settle(s, j, shape)
-                commit.start(s, j, guard.clip_cap(s, j, cap_w), slept)
+                wanted_w = cap_w
+                cap_w = guard.clip_cap(s, j, wanted_w)
+                if cap_w != wanted_w and verdict == codes.OK:
+                    verdict = codes.CLIPPED
+                commit.start(s, j, cap_w, slept)
                 if s.option[OPT_BELIEF] == 1:
                     power.count_started(s, j)
         record(s, codes.ACT_START, j, s.p_nodes[i], cap_w, s.p_why[i], verdict)

@@ -75,7 +75,8 @@ def watch_starts(s: State, book: Any) -> None:
     for i in range(s.a_from[0], s.a_n[0]):
         verdict = s.a_verdict[i]
         j = s.a_job[i]
-        if s.a_kind[i] != codes.ACT_START or not (verdict == codes.OK or verdict == codes.EXCEEDS):
+        began = verdict == codes.OK or verdict == codes.CLIPPED or verdict == codes.EXCEEDS
+        if s.a_kind[i] != codes.ACT_START or not began:
             continue
         if s.preemptions[j] + s.restarts[j] > 0:
             continue  # it has been watched since its first start

@@ -52,11 +52,23 @@ def test_what_a_controller_cannot_keep_to_is_refused(site: Path, old: str, new: 
         plan_site(site)
 
 
+@pytest.mark.parametrize(("section", "key"), [("signal", "limit"), ("guard", "hard")])
+def test_a_limit_below_what_idle_nodes_draw_is_refused(site: Path, section: str, key: str) -> None:
+    """Whichever file says it: under such a limit no job could ever start."""
+    text = re.sub(rf"^{key} = .*$", "", site.read_text(), flags=re.MULTILINE)
+    head = f"[{section}]\n"
+    text = text if head in text else f"{text}\n{head}"
+    site.write_text(text.replace(head, f'{head}{key} = "1 W"\n', 1))
+    with pytest.raises(InputError, match=rf"\[{section}\] {key}: 1 W, but all nodes at rest draw"):
+        plan_site(site)
+
+
 def test_what_only_a_simulation_has_is_named(site: Path) -> None:
     """Nodes that are out in the scenario are not out on the machine, and --check says so; one step is a limit."""
     assert "left out" not in dict(plan_site(site).lines())
-    more = '[[cluster.outage]]\nstart = 0\nend = "1 d"\nnodes = "0-2"\n[late]\n[run]\nkill = true\n'
+    outage = '[[cluster.outage]]\nstart = 0\nend = "1 d"\nnodes = "0-2"\n'
+    more = f"{outage}[late]\n[prices]\nenergy = 0.1\n[run]\nkill = true\n"
     (site.parent / "machine.toml").write_text(MACHINE.replace(LIMIT, 'steps = [["0 s", "9 kW"]]\n') + more)
     told = dict(plan_site(site).lines())
-    assert told["left out"] == "of machine.toml: [[cluster.outage]], [late], [run] kill"
+    assert told["left out"] == "of machine.toml: [[cluster.outage]], [late], [prices], [run] kill"
     assert told["limit"].startswith("9 kW; all nodes together draw ")

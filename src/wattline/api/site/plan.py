@@ -138,6 +138,7 @@ def _left_out(document: Document) -> tuple[str, ...]:
         "[cluster.failures]": cluster.failures is not None,
         "sleep": cluster.sleep is not None or any(one.sleep is not None for one in cluster.class_),
         "[late]": spec.late is not None,
+        "[prices]": spec.prices is not None,
         "share of [[network.job]]": spec.network is not None and any(job.share > 0 for job in spec.network.job),
         **{f"[run] {key}": True for key in sorted(spec.run.model_fields_set)},
     }
@@ -149,6 +150,13 @@ def _check_watts(planned: Planned) -> None:
     from wattline.live.controller.config import or_infinite
 
     spec, limit_w = planned.spec, min(site_limit_w(planned), or_infinite(planned.spec.guard.hard))
+    rest_w = sum(c.count * c.idle_w for c in planned.study.cluster.classes)
+    for key, watts in (("[signal] limit", spec.signal.limit), ("[guard] hard", spec.guard.hard)):
+        if or_infinite(watts) < rest_w:
+            raise InputError(
+                f"{planned.path}: {key}: {show_power(or_infinite(watts))}, but all nodes at rest draw "
+                f"{show_power(rest_w)}: no job could ever start"
+            )
     if spec.guard.margin >= limit_w:
         raise InputError(
             f"{planned.path}: [guard] margin: {show_power(spec.guard.margin)} leave nothing of the limit, "
