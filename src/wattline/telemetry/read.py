@@ -252,7 +252,7 @@ def join(
     """
     reading = read(source, wanted or Wanted(), rules or Rules(), work, strict=strict, window=window)
     placed = work.placed_for(reading.layout.by)
-    joining = Join(placed, work.coverage(reading.layout.by), split, reading.tally, work.out)
+    joining = Join(placed, work.coverage(reading.layout.by), split, reading.tally, work.out(reading.layout.by))
     reading.cleaner.moves = joining.held
     jobs = work.trace.jobs
     profiles = Profiles(jobs, placed, split.step_s, least)

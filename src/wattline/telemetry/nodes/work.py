@@ -48,13 +48,19 @@ class Work:
     classes: tuple[tuple[str, int], ...] = ()
     idle_w: float = 0.0
     notes: tuple[Note, ...] = ()
-    out: Placed | None = None
-    """Nodes out of service, where a journal says which."""
+    journal: Path | None = None
+    """The journal that jobs and places come from."""
     _sets: dict[str, Any] = field(default_factory=dict)
 
     def shift_s(self, where: str, times: Times) -> float:
         """Return what must be taken from the samples' times."""
         return to_trace(where, times, self.epoch_unix_s, self.trace.jobs)
+
+    def out(self, by: By) -> Placed | None:
+        """Return the nodes that were out of service, where a journal says which and it matters to sensors."""
+        from wattline.journal.journal import open_journal
+
+        return None if by != "rack" or self.journal is None else out_in(open_journal(self.journal))
 
     def scale(self, by: By, code: Ints) -> Floats | float:
         """Return what a sample is divided by to be per node, where it is one of a whole job."""
@@ -122,14 +128,14 @@ def load_work(
     ``strict``: the first row of placements that cannot be used is an error.
     """
     from wattline.formats.jobs import read_trace
-    from wattline.journal.journal import is_journal, open_journal, read_manifest
+    from wattline.journal.journal import is_journal, read_manifest
 
     trace = read_trace(jobs)
     epoch = trace.jobs.epoch_unix_s if np.isnan(epoch_unix_s) else epoch_unix_s
     names: tuple[str, ...] = ()
     classes: tuple[tuple[str, int], ...] = ()
     idle_w, nodes = 0.0, machine.nodes or 0
-    out: Placed | None = None
+    journal: Path | None = None
     if placements is not None:
         known = machine.nodes or trace.suggested_nodes
         placed, names, notes = from_table(placements, trace.jobs, epoch, known, trace.zone, strict=strict)
@@ -140,7 +146,7 @@ def load_work(
         nodes = nodes or int(cluster["nodes"])
         classes = tuple((str(c["name"]), int(c["count"])) for c in cluster["classes"])
         idle_w = sum(float(c["idle_w"] or 0.0) * int(c["count"]) for c in cluster["classes"]) / max(nodes, 1)
-        out = out_in(open_journal(jobs))
+        journal = jobs
     else:
         placed, notes = from_times(trace.jobs)
         nodes = 0
@@ -151,7 +157,7 @@ def load_work(
     if machine.sets is not None:
         sensors, coverage, more = read_sets(machine.sets, names, machine)
         sets["found"], notes = (sensors, coverage), [*notes, *more]
-    return Work(trace, placed, nodes, names, machine, epoch, classes, idle_w, tuple(notes), out, sets)
+    return Work(trace, placed, nodes, names, machine, epoch, classes, idle_w, tuple(notes), journal, sets)
 
 
 def read_sets(path: Path, names: tuple[str, ...], machine: Machine) -> tuple[list[str], Coverage, list[Note]]:
