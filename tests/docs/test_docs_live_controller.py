@@ -111,7 +111,7 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, old: str, new: str, told: str
     [
         ('margin = "200 W"', 'margin = "9 kW"', "[guard] margin: 9 kW leave nothing of the limit, 9 kW"),
         ("[guard]", '[signal]\nleast = "9.2 kW"\n[guard]', "[signal] least: 9.2 kW are above the limit, 9 kW"),
-        ('hard = "9.5 kW"', 'hard = "150 W"', "[guard] margin: 200 W leave nothing of the limit, 150 W"),
+        ('hard = "9.5 kW"', 'hard = "150 W"', "[guard] hard: 150 W, but all nodes at rest draw 3.2 kW"),
     ],
 )
 def test_rules_under_which_nothing_runs_are_refused(tmp_path: Path, old: str, new: str, told: str) -> None:

@@ -192,3 +192,22 @@ def test_idle_power_is_taken_off_for_nodes_in_service_only(tmp_path: Path, per_r
     done = join(open_source(str(tmp_path / "power.parquet")), work, Split(1.0, work.idle_w))
     jobs = done.trace.jobs
     assert float((jobs.nodes * jobs.draw_w * jobs.work_s).sum()) == pytest.approx(float(run.jobs["energy_j"].sum()))
+
+
+@pytest.mark.parametrize("per_rack", [2, 3, 4])
+def test_free_nodes_draw_what_those_of_their_class_do(tmp_path: Path, per_rack: int) -> None:
+    """Two thin nodes idle at 20 W and two fat ones at 200 W, also where a rack has some of both."""
+    two = {"submit_s": [0, 0], "work_s": [600, 600], "nodes": [1, 1], "draw_w": [200.0, 500.0]}
+    classes = [
+        {"name": "thin", "count": 2, "idle": 20, "max": 300},
+        {"name": "fat", "count": 2, "idle": 200, "max": 600},
+    ]
+    written(tmp_path, two | {"partition": ["thin", "fat"]}, classes=classes)
+    sampled(tmp_path, "rack", per_rack)
+    work = load_work(tmp_path / "run", None, Machine(per_rack=per_rack))
+    split = Split(100.0, work.idle_w, each_w=work.each_w)
+    done = join(open_source(str(tmp_path / "power.parquet")), work, split)
+    jobs = done.trace.jobs
+    assert float(jobs.draw_w.sum()) == pytest.approx(700.0)
+    if per_rack == 2:  # each has its rack for itself
+        assert jobs.draw_w == pytest.approx([200.0, 500.0])

@@ -22,12 +22,14 @@ from wattline.telemetry.nodes.sensors import Coverage
 class Split:
     """How the power of a sensor becomes that of jobs: ``idle_w`` is what its free nodes draw, each.
 
-    ``own``: only samples that were taken while the job held the nodes count.
+    ``own``: only samples that were taken while the job held the nodes count. ``each_w``: what each node draws when it
+    is free, where they differ.
     """
 
     step_s: float
     idle_w: float = 0.0
     own: bool = False
+    each_w: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Join:
     ) -> None:
         self.placed, self.coverage, self.split, self.tally = placed, coverage, split, tally
         self.out = out if coverage is not None and split.idle_w and out is not None and out.job.size else None
+        self._below_w = _idle_below(placed, coverage, split) if coverage is not None and split.idle_w else None
         pieces = float(np.ceil(placed.run_s / split.step_s).sum())
         require_bytes(120.0 * pieces, f"{pieces:,.0f} steps of {split.step_s:g} s of all jobs")
         self.steps = np.maximum(np.ceil(placed.run_s / split.step_s - 1e-9), 1.0).astype(np.int64)
@@ -120,6 +123,7 @@ class Join:
         dark = power_w[piece] == 0.0
         self._count_dark(found, np.unique(sample[piece[dark]]))
         held = np.bincount(piece, weights=rows.nodes[row], minlength=code.size)
+        free_w = self._free_w(code, begin_s, (row, piece, rows), absent)
         self._count_shared(piece, rows.job[row], code.size, end_s - begin_s)
         keep = ~dark & ~np.isnan(rows.offset_s[row])
         if self.split.own:
@@ -127,15 +131,25 @@ class Join:
         row, piece = row[keep], piece[keep]
         nodes = rows.nodes[row].astype(np.float64)
         watts = power_w[piece]
-        if self.coverage is not None and self.split.idle_w:
-            gone: Floats = np.zeros(code.size)
-            if absent is not None:
-                of, at = pieces_of(code, begin_s, absent)
-                gone = np.bincount(at, weights=absent.nodes[of], minlength=code.size).astype(np.float64)
-            free = np.maximum(self.coverage.sizes[code[piece]] - held[piece] - gone[piece], 0.0)
-            watts = np.maximum(watts - self.split.idle_w * free, 0.0)
+        if free_w is not None:
+            watts = np.maximum(watts - free_w[piece], 0.0)
         shift_s = rows.offset_s[row] - rows.begin_s[row]
         self._store(rows.job[row], begin_s[piece] + shift_s, end_s[piece] + shift_s, watts * nodes / held[piece], nodes)
+
+    def _free_w(self, code: Ints, begin_s: Floats, held: tuple[Ints, Ints, Rows], absent: Rows | None) -> Floats | None:
+        """Return what the free nodes of each stretch's sensor draw: all of its nodes but those held and those out of
+        service.
+        """
+        below_w, c = self._below_w, self.coverage
+        if below_w is None or c is None:
+            return None
+        whole_w = np.bincount(c.code, weights=below_w[c.first + c.count] - below_w[c.first], minlength=c.sizes.size)
+        left_w = whole_w[code]
+        gone = [held] if absent is None else [held, (*pieces_of(code, begin_s, absent), absent)]
+        for row, piece, rows in gone:
+            own_w = below_w[rows.first + rows.nodes] - below_w[rows.first]
+            left_w = left_w - np.bincount(piece, weights=own_w[row], minlength=code.size)
+        return np.maximum(left_w, 0.0)
 
     def _absent(self, found: Stretches) -> Rows | None:
         """Return the nodes of the sensors that were out of service while stretches last."""
@@ -219,6 +233,16 @@ def rows_of(placed: Placed, at: Ints, coverage: Coverage | None) -> Rows:
     last = np.minimum(p.first[at] + p.count[at], c.first[cell] + c.count[cell])
     first = np.maximum(p.first[at], c.first[cell])
     return Rows(c.code[cell], p.job[at], first, last - first, p.begin_s[at], p.end_s[at], p.offset_s[at])
+
+
+def _idle_below(placed: Placed, coverage: Coverage, split: Split) -> Floats:
+    """Return what all nodes below each number draw when they are free."""
+    nodes = int(max((coverage.first + coverage.count).max(initial=0), (placed.first + placed.count).max(initial=0)))
+    each_w = np.full(nodes, split.idle_w)
+    if split.each_w is not None:
+        known = min(nodes, split.each_w.size)
+        each_w[:known] = split.each_w[:known]
+    return np.concatenate([[0.0], np.cumsum(each_w)])
 
 
 def _both(some: Rows, more: Rows) -> Rows:

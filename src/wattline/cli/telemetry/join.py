@@ -142,7 +142,8 @@ def join(
     opened = telemetry.open_source(source, table=table, query=query, order=arrival, sort=sort, time_unit=time_unit)
     machine = Machine(nodes, nodes_per_rack, first, sensors, per_node)
     work = load_work(jobs, placements, machine, epoch_of(epoch), strict=strict)
-    split = Split(step_s, work.idle_w if idle_w is None else idle_w, own_samples)
+    each_w = work.each_w if idle_w is None else None
+    split = Split(step_s, work.idle_w if idle_w is None else idle_w, own_samples, each_w)
     columns = wanted_of(by, sensor, time, power, unit, time_unit)
     with terminal.progress("joining samples", "") as report:
         found = telemetry.join(opened, work, split, columns, rules, least=least, strict=strict, progress=report)

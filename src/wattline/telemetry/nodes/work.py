@@ -50,6 +50,8 @@ class Work:
     notes: tuple[Note, ...] = ()
     journal: Path | None = None
     """The journal that jobs and places come from."""
+    each_w: Floats | None = None
+    """What each node draws when it is idle, as the journal says."""
     _sets: dict[str, Any] = field(default_factory=dict)
 
     def shift_s(self, where: str, times: Times) -> float:
@@ -136,6 +138,7 @@ def load_work(
     classes: tuple[tuple[str, int], ...] = ()
     idle_w, nodes = 0.0, machine.nodes or 0
     journal: Path | None = None
+    each_w: Floats | None = None
     if placements is not None:
         known = machine.nodes or trace.suggested_nodes
         placed, names, notes = from_table(placements, trace.jobs, epoch, known, trace.zone, strict=strict)
@@ -147,6 +150,9 @@ def load_work(
         classes = tuple((str(c["name"]), int(c["count"])) for c in cluster["classes"])
         idle_w = sum(float(c["idle_w"] or 0.0) * int(c["count"]) for c in cluster["classes"]) / max(nodes, 1)
         journal = jobs
+        each_w = np.repeat(
+            [float(c["idle_w"] or 0.0) for c in cluster["classes"]], [int(c["count"]) for c in cluster["classes"]]
+        )
     else:
         placed, notes = from_times(trace.jobs)
         nodes = 0
@@ -157,7 +163,7 @@ def load_work(
     if machine.sets is not None:
         sensors, coverage, more = read_sets(machine.sets, names, machine)
         sets["found"], notes = (sensors, coverage), [*notes, *more]
-    return Work(trace, placed, nodes, names, machine, epoch, classes, idle_w, tuple(notes), journal, sets)
+    return Work(trace, placed, nodes, names, machine, epoch, classes, idle_w, tuple(notes), journal, each_w, sets)
 
 
 def read_sets(path: Path, names: tuple[str, ...], machine: Machine) -> tuple[list[str], Coverage, list[Note]]:
