@@ -186,13 +186,25 @@ MISTAKES = {
         GOOD + "levels = [{rate = 1, busy = 300, idle = 90},\n  {rate = 0.5, busy = 200, idle = 90}]\n",
         "s.toml:13: [cluster.levels] rate: levels come slowest first: rate = 0.5 follows 1",
     ),
+    "an idle power beside slower levels": (
+        GOOD + "idle = 10\nlevels = [{rate = 0.5, busy = 100, idle = 9}, {rate = 0.8, busy = 200, idle = 9}]\n",
+        "s.toml:12: [cluster] idle: 10 W, but the level of rate 0.8 says 9 W; leave idle out",
+    ),
+    "a warmup of no limit": (
+        GOOD + '[limit]\nwarmup = "1 h"\n',
+        "s.toml:13: [limit] warmup: goes with power, and there is none",
+    ),
+    "an outage of no node": (
+        GOOD + '[[cluster.outage]]\nstart = 0\nend = "1 h"\nnodes = []\n',
+        "s.toml:15: [cluster.outage] nodes: expected at least one node, got an empty list",
+    ),
     "a level that contradicts max": (
         GOOD + "max = 300\nlevels = [{rate = 0.5, busy = 100, idle = 9}, {rate = 1, busy = 200, idle = 9}]\n",
-        "s.toml:12: [cluster] max: 300 W, but the level of rate 1, which is full speed, says 200 W",
+        "s.toml:12: [cluster] max: 300 W, but the level of rate 1 says 200 W; leave max out",
     ),
     "a level that contradicts idle": (
         GOOD + "idle = 10\nlevels = [{rate = 1, busy = 200, idle = 9}]\n",
-        "s.toml:12: [cluster] idle: 10 W, but the level of rate 1, which is full speed, says 9 W",
+        "s.toml:12: [cluster] idle: 10 W, but the level of rate 1 says 9 W; leave idle out",
     ),
     "idle level above busy": (
         GOOD + "levels = [{rate = 1, busy = 80, idle = 90}]\n",

@@ -104,6 +104,12 @@ def test_levels_say_what_a_node_draws() -> None:
     jobs = wl.from_frame({"submit_s": [0.0, 200.0], "work_s": [100.0, 100.0], "nodes": [1, 1], "draw_w": [150.0, None]})
     result = wl.simulate(jobs, wl.Machine(nodes=2, levels=levels), progress=False)
     assert result.jobs["energy_j"].to_list() == [15_000.0, 20_000.0]
+    faster = [{"rate": 1, "busy": 300, "idle": 40}, {"rate": 2, "busy": 500, "idle": 50}]
+    given = [
+        wl.simulate(jobs, wl.Machine(nodes=2, levels=faster, **more), progress=False) for more in ({}, {"max": 300})
+    ]
+    for played in given:
+        assert played.jobs["energy_j"].to_list() == pytest.approx([50 * 250.0, 50 * 500.0])
     slow = [{"rate": 0.5, "busy": 100, "idle": 10}]
     result = wl.simulate(jobs, wl.Machine(nodes=2, max=200, levels=slow), progress=False)
     assert result.jobs["energy_j"].to_list() == [200 * 75.0, 200 * 100.0]

@@ -40,7 +40,7 @@ class Machine:
         wakes.
     levels
         Speeds, slowest first, ``{"rate", "busy", "idle"}`` each: progress relative to full speed, and watts. Without
-        ``max`` it is that of the fastest.
+        ``max`` it is that of rate 1, or else of the fastest.
     classes
         Node classes instead of ``nodes``, ``{"name", "count", "idle", "max", …}`` each.
     outages

@@ -32,7 +32,9 @@ def carry_out(study: Study, listener: Listener, *, what: str = "simulating", kee
         result = study.simulate(progress, keeper)
     rejected = [note[1:] for note in result.notes if note[0] == "rejected"]
     if len(study.trace.jobs) == sum(count for _, count, _ in rejected):
-        reasons = "; ".join(f"{count:,} × {reason}, e.g. {example}" for reason, count, example in rejected)
+        reasons = "; ".join(
+            f"{count:,} × {reason}" + (f", e.g. {example}" if example else "") for reason, count, example in rejected
+        )
         raise ScenarioError(f"no job of the trace can run on this cluster: {reasons}")
     listener.notes(result.notes)
     return result

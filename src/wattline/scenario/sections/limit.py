@@ -70,6 +70,8 @@ def check_limit(spec: LimitSpec, *, nested: bool) -> Iterator[Problem]:
     elif "steps" in spec.model_fields_set and not spec.steps:
         yield (*here, "steps"), "expected at least one [time, power], got an empty list; leave it out for no limit"
     yield from check_steps((*here, "steps"), spec.steps, spec.repeat)
+    if "warmup" in spec.model_fields_set and spec.power == math.inf and not spec.steps and spec.file is None:
+        yield (*here, "warmup"), "goes with power, and there is none"
     for key in ("deadlock", "preempt"):
         if key in spec.model_fields_set and not has_limit(spec, nested=nested):
             yield (*here, key), "goes with a power limit, and there is none"

@@ -50,7 +50,7 @@ class NodesSpec(Section):
     max: Power = Field(
         MAX_W,
         description="power per busy node whose job says nothing else, at full speed (with `levels` the default is that "
-        "of the fastest)",
+        "of rate 1, or else of the fastest)",
     )
     min_cap: Power | None = Field(None, description="lowest cap the hardware takes (default: cannot be capped)")
     sleep: SleepSpec | None = Field(None, description="sleep state")
@@ -60,6 +60,11 @@ class NodesSpec(Section):
     )
 
     @property
+    def full_speed(self) -> LevelSpec | None:
+        """The level of rate 1, or else the fastest (None: there are no levels)."""
+        return next((level for level in self.levels if level.rate == 1.0), self.levels[-1] if self.levels else None)
+
+    @property
     def rest_w(self) -> float:
         """Power of an idle node with which a run begins."""
         return self.levels[-1].idle if self.levels else self.idle
@@ -67,7 +72,7 @@ class NodesSpec(Section):
     @property
     def full_w(self) -> float:
         """Power of a busy node whose job says nothing else, at full speed."""
-        return self.levels[-1].busy if self.levels and "max" not in self.model_fields_set else self.max
+        return self.full_speed.busy if self.full_speed and "max" not in self.model_fields_set else self.max
 
 
 class ClassSpec(NodesSpec):
@@ -152,12 +157,16 @@ def _levels(here: KeyPath, nodes: NodesSpec) -> Iterator[Problem]:
                 f"a busy node ({show_power(level.busy)}) cannot draw less than an idle one ({show_power(level.idle)})"
             )
             yield (*here, "levels", i, "busy"), told
-        for key, watts in (("idle", level.idle), ("max", level.busy)):
-            if level.rate == 1.0 and key in nodes.model_fields_set and getattr(nodes, key) != watts:
-                said = show_power(getattr(nodes, key))
-                told = f"{said}, but the level of rate 1, which is full speed, says {show_power(watts)}"
-                yield (*here, key), told
         rate = level.rate
+    full = nodes.full_speed
+    if full is None:
+        return
+    for key, watts in (("idle", full.idle), ("max", full.busy)):
+        said = getattr(nodes, key)
+        slower = key == "max" and full.rate != 1.0  # then max is the power at a speed that nodes are never run at
+        if key in nodes.model_fields_set and said != watts and not slower:
+            told = f"{show_power(said)}, but the level of rate {full.rate:g} says {show_power(watts)}; leave {key} out"
+            yield (*here, key), told
 
 
 def _sleep(here: KeyPath, nodes: NodesSpec) -> Iterator[Problem]:

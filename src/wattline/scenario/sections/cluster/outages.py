@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BeforeValidator, Field
@@ -24,6 +24,13 @@ _FAILURES_KEY = 0xFA
 _RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 
 
+def _texts(value: Any) -> Any:
+    """Return a number, a text or a list of them as texts, and all else as it is."""
+    parts = value if isinstance(value, list) else [value]
+    known = all(isinstance(part, int | str) and not isinstance(part, bool) for part in parts)
+    return [str(part) for part in parts] if known else value
+
+
 class OutageSpec(Section):
     """Nodes that are out of service for a while."""
 
@@ -31,8 +38,8 @@ class OutageSpec(Section):
     end: Duration = Field(description="until, since the run began")
     nodes: Annotated[
         list[str],
-        BeforeValidator(lambda v: [v] if isinstance(v, str) else v),
-        Words('range `"first-last"` of node numbers from 0, or a list of ranges'),
+        BeforeValidator(_texts),
+        Words('node number from 0, range `"first-last"` of them, or a list of these'),
     ] = Field(description="which nodes")
     drain: bool = Field(
         False,  # noqa: FBT003
@@ -56,6 +63,8 @@ def check_outages(outages: Sequence[OutageSpec]) -> Iterator[Problem]:
         here: KeyPath = ("cluster", "outage", i)
         if outage.end <= outage.start:
             yield (*here, "end"), "must be after start"
+        if not outage.nodes:
+            yield (*here, "nodes"), "expected at least one node, got an empty list"
         try:
             node_ranges(outage.nodes)
         except InputError as problem:
