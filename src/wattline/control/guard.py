@@ -166,8 +166,8 @@ def shed(s: State) -> None:
 def set_levels(s: State) -> None:
     """Apply the wanted speed levels of node classes.
 
-    Where some nodes need less power from then on, and there is a limit, those who wait are looked at again: another
-    pass follows in the same instant, one at most.
+    Where some nodes need less power from then on, and there is a limit, waiting jobs are looked at again: another pass
+    follows in the same instant, one at most.
     """
     falls = False
     for p in range(s.level.shape[0]):

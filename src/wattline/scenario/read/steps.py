@@ -61,5 +61,5 @@ def lay_out(steps: Sequence[Sequence[Any]], repeat_s: float | None, until_s: flo
 
 
 def rounds(repeat_s: float, until_s: float) -> int:
-    """Return how often steps are begun that are repeated up to a time: once more, so that who waits then sees all."""
+    """Return how often steps that repeat up to a time are begun, and once more: a job that waits then sees all."""
     return max(1, math.ceil(until_s / repeat_s)) + 1

@@ -12,7 +12,7 @@ import numpy as np
 from wattline.arrays import Floats
 from wattline.model.jobs import JobTable
 from wattline.telemetry.made.stays import stay_powers
-from wattline.telemetry.nodes.out import out_of_service
+from wattline.telemetry.nodes.out import idle_of_nodes, out_of_service
 from wattline.telemetry.nodes.placed import Placed, place, with_rows
 
 if TYPE_CHECKING:
@@ -49,9 +49,7 @@ def drawn_by(journal: Journal, jobs: JobTable, energy_j: Floats) -> Drawn:
     events = journal.read("events", "time_s", "event", "job_id", "nodes", "value").with_row_index("row")
     stays = _stays(held.filter(pl.col("end_s") > pl.col("begin_s")), events)
     placed = place(stays, jobs)[0]
-    idle_w = np.concatenate(
-        [np.full(int(c["count"]), float(c["idle_w"] or 0.0)) for c in journal.manifest["cluster"]["classes"]]
-    )
+    idle_w = idle_of_nodes(journal.manifest["cluster"])
     out = out_of_service(events, held, idle_w.size, end_s)
     worked = placed if journal.manifest.get("keep_progress") else _began_anew(placed, stays)
     return Drawn(worked, idle_w, out, _stay_w(journal, jobs, placed, out, idle_w, energy_j))

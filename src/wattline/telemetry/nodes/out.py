@@ -1,8 +1,9 @@
-"""Nodes that were out of service in the run of a journal: they draw nothing."""
+"""Nodes of the run of a journal that held no job: what idle ones drew, and those out of service, which drew nothing."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from wattline.journal.journal import Journal
 
 _CHANGE = {"node-down": 1, "drain": 1, "node-up": -1}
+
+
+def idle_of_nodes(cluster: Mapping[str, Any]) -> Floats:
+    """Return what each idle node of a manifest's cluster draws."""
+    classes = cluster["classes"]
+    return np.repeat([float(c["idle_w"] or 0.0) for c in classes], [int(c["count"]) for c in classes])
 
 
 def out_in(journal: Journal) -> Placed:

@@ -13,7 +13,7 @@ from wattline.errors import InputError, TraceError
 from wattline.reading.notes import Note, Trace, listed
 from wattline.telemetry.cleaning.faults import Tally
 from wattline.telemetry.nodes.hosts import expand_hosts
-from wattline.telemetry.nodes.out import out_in
+from wattline.telemetry.nodes.out import idle_of_nodes, out_in
 from wattline.telemetry.nodes.placed import Placed, from_journal, from_table, from_times, to_trace
 from wattline.telemetry.nodes.ranges import MOST_NODES, NodeTable
 from wattline.telemetry.nodes.sensors import Coverage, Sensors
@@ -150,9 +150,7 @@ def load_work(
         classes = tuple((str(c["name"]), int(c["count"])) for c in cluster["classes"])
         idle_w = sum(float(c["idle_w"] or 0.0) * int(c["count"]) for c in cluster["classes"]) / max(nodes, 1)
         journal = jobs
-        each_w = np.repeat(
-            [float(c["idle_w"] or 0.0) for c in cluster["classes"]], [int(c["count"]) for c in cluster["classes"]]
-        )
+        each_w = idle_of_nodes(cluster)
     else:
         placed, notes = from_times(trace.jobs)
         nodes = 0
