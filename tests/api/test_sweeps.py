@@ -156,6 +156,21 @@ def test_a_varied_key_replaces_what_excludes_it(tmp_path: Path) -> None:
     assert frame["power.peak_w"][1] <= 4500.0
 
 
+def test_a_varied_load_takes_the_place_of_a_rate(tmp_path: Path) -> None:
+    """Arrivals of Poisson jobs are said by a rate or by a load: each takes the other away."""
+    kinds = '[[trace.type]]\nname = "a"\nnodes = 2\nmean = "10 min"\n'
+    (tmp_path / "s.toml").write_text(
+        f'[trace]\ngenerator = "poisson"\njobs = 50\nrate = "30/h"\n{kinds}[cluster]\nnodes = 8\n'
+    )
+    study = wl.load(tmp_path / "s.toml")
+    loaded = study.at({"trace.load": 0.5})
+    assert "rate" not in loaded.data["trace"]
+    frame = study.vary({"trace.load": [0.25, 0.5]}).run(progress=False)
+    assert frame["utilization"][1] > 1.5 * frame["utilization"][0]
+    rated = loaded.at({"trace.rate": "60/h"}).data["trace"]
+    assert ("load" in rated, rated["rate"]) == (False, "60/h")
+
+
 def test_a_generator_takes_away_all_that_says_how_a_log_is_read(tmp_path: Path) -> None:
     """Whatever goes with a file alone goes with it: columns stayed, and the setting was refused."""
     (tmp_path / "log.csv").write_text("t,work_s,nodes\n0,60,1\n")

@@ -183,7 +183,7 @@ def test_values_outside_are_clipped_or_refused(tmp_path: Path) -> None:
 def test_per_cent_are_not_clipped_away(tmp_path: Path) -> None:
     """When most values lie outside, the unit is another: refused, and right with a scale."""
     path = write(tmp_path, "t,y\n0,10\n2,-50\n4,100\n")
-    with pytest.raises(TraceError, match=r"half of all values are beyond 50; .* is it in per cent"):
+    with pytest.raises(TraceError, match=r"half of all values reach 50 or beyond; .* is it in per cent"):
         read_signal(path)
     assert read_signal(path, scale=0.01).signal.values.tolist() == [0.1, -0.5, 1.0]
 

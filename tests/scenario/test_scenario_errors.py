@@ -100,7 +100,55 @@ MISTAKES = {
         '[trace]\ngenerator = "poisson"\nrate = 1\n',
         's.toml:1: trace: generator = "poisson" needs at least one',
     ),
-    "no way to set the rate": (GOOD.replace('rate = "30/h"\n', ""), "s.toml:2: trace: poisson: give exactly one of"),
+    "no way to set the rate": (
+        GOOD.replace('rate = "30/h"\n', ""),
+        's.toml:2: trace: arrivals of generator = "poisson" are said by a rate, by a rate of every type, or by a load',
+    ),
+    "a rate and a load": (GOOD.replace("jobs", "load = 0.5\njobs"), "s.toml:4: [trace] load: arrivals of generator ="),
+    "a rate for all and one for each": (
+        GOOD.replace('"1 h"', '"1 h"\nrate = 1'),
+        "s.toml:5: [trace] rate: arrivals of",
+    ),
+    "a rate for one type alone": (
+        GOOD.replace('rate = "30/h"\n', "").replace(
+            "[cluster]", 'rate = 1\n[[trace.type]]\nname = "b"\nnodes = 2\nmean = 60\n[cluster]'
+        ),
+        "s.toml:10: [trace] type: 'b' has no rate, and other types have one: give all or none",
+    ),
+    "a rate of no arrivals": (GOOD.replace('"30/h"', "0"), "s.toml:5: [trace] rate: must be greater than 0"),
+    "a share beside a rate": (
+        GOOD.replace('rate = "30/h"\n', "").replace('"1 h"', '"1 h"\nrate = 1\nshare = 2'),
+        "s.toml:10: [trace.type] share: the type has a rate of its own: give shares or rates",
+    ),
+    "shares of nothing": (
+        GOOD.replace('"1 h"', '"1 h"\nshare = 0'),
+        "s.toml:10: [trace.type] share: the shares of all types add up to zero",
+    ),
+    "two types of one name": (
+        GOOD.replace("[cluster]", '[[trace.type]]\nname = "a"\nnodes = 2\nmean = 60\n[cluster]'),
+        "s.toml:11: [trace.type] name: 'a' is the name of another type",
+    ),
+    "a least run time above the mean": (
+        GOOD.replace('"1 h"', '"1 h"\nmin = "2 h"'),
+        "s.toml:10: [trace.type] min: the least run time is above the mean = 1 h",
+    ),
+    "a variation of another law": (
+        GOOD.replace('"1 h"', '"1 h"\ncv = 0.5'),
+        's.toml:10: [trace.type] cv: goes with law = "lognormal", not with law = "exponential"',
+    ),
+    "an overestimate of exact requests": (
+        GOOD.replace("jobs", 'requests = {model = "exact", max_factor = 3}\njobs'),
+        's.toml:4: [trace.requests] max_factor: goes with model = "factor" or model = "rounded", not with model = "exa',
+    ),
+    "rates of types beside phases": (
+        GOOD.replace("poisson", "bursty").replace('rate = "30/h"\n', "").replace('"1 h"', '"1 h"\nrate = 1')
+        + '[[trace.phase]]\nrate = "1/h"\ndwell = "1 h"\n' * 2,
+        "s.toml:9: [trace.type] rate: arrivals are those of the phases; give the types shares",
+    ),
+    "progress of jobs that are not queued again": (
+        GOOD + "[run]\nrequeue = false\nkeep_progress = true\n",
+        "s.toml:14: [run] keep_progress: goes with requeue = true",
+    ),
     "nodes beside classes": (
         GOOD + '[[cluster.class]]\nname = "x"\ncount = 2\n',
         "s.toml:11: [cluster] nodes: belongs into [[cluster.class]]",
@@ -271,7 +319,10 @@ MISTAKES = {
         GOOD.replace("jobs = 20", "jobs = 20\nusers = 2000000"),
         "s.toml:5: [trace] users: must be at most 1000000, got 2000000",
     ),
-    "run time of nothing": (GOOD.replace('"1 h"', '"0 h"'), "s.toml:2: trace: job type 'a': mean_s must be positive"),
+    "run time of nothing": (
+        GOOD.replace('"1 h"', '"0 h"'),
+        "s.toml:9: [trace.type] mean: must be greater than 0, got 0.0",
+    ),
     "nested without end": (
         "a = " + "[" * 5000 + "]" * 5000 + "\n" + GOOD,
         "s.toml:1: more than 12 brackets are open at once; no scenario needs that",

@@ -342,6 +342,17 @@ def test_signals_are_read_or_fitted(tmp_path: Path) -> None:
     assert drawn.values.std() == pytest.approx(values.std(), rel=0.25)
 
 
+def test_a_bid_does_not_hold_longer_than_jobs_are_drawn(tmp_path: Path) -> None:
+    """A run of drawn kinds ends after ``duration``: hours beyond it were left out of the bill without a word."""
+    longer = ('regulation.until="5 h"', "regulation.hours=4")
+    with pytest.raises(InputError, match=r"\[regulation\] until: the run ends before it, after 3 h \(duration of \[tr"):
+        study(GOOD, tmp_path, *longer)
+    for told in ('trace.duration="5 h"', 'run.until="5 h"'):
+        made = study(GOOD, tmp_path, *longer, told)
+        assert made.market is not None
+        assert (len(made.market.hours), made.options.until_s) == (4, 5 * 3600.0)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

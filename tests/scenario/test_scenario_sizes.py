@@ -51,11 +51,11 @@ def study(folder: Path, text: str) -> Study:
         (KINDS.replace('"3 h"', "1e12"), "jobs would take about "),
         (KINDS.replace('"6/h"', "1e9"), "drawing 10,800,000,000,018 jobs would take about"),
         (
-            KINDS + "[regulation]\nmean = 1000\nreserve = 10\nuntil = 1e12\n",
+            KINDS + "[regulation]\nmean = 1000\nreserve = 10\nuntil = 1e12\n[run]\nuntil = 1e12\n",
             "277,777,777 hours would be billed, more than 1,000,000",
         ),
         (
-            KINDS + "[regulation]\nmean = 1000\nreserve = 10\nstep = 0.001\nuntil = 3e9\n",
+            KINDS + "[regulation]\nmean = 1000\nreserve = 10\nstep = 0.001\nuntil = 3e9\n[run]\nuntil = 3e9\n",
             "a signal of 3,000,000,000,000 values would take about 300 TB",
         ),
         (GOOD.replace('"30/h"', "1e-9") + "[run]\ntick = 0.001\n", "control periods of 0.001 s would take about"),

@@ -29,7 +29,7 @@ from wattline.scenario.sections.regulation.regulation import RegulationSpec, che
 from wattline.scenario.sections.resources import ResourceSpec, check_resources
 from wattline.scenario.sections.run import RunSpec, check_run
 from wattline.scenario.sections.sweep import Swept
-from wattline.scenario.sections.trace import TraceSpec, check_trace
+from wattline.scenario.sections.trace import TraceSpec, check_trace, end_of_drawing_s
 
 SCHEMA = 1
 """Version of the scenario layout that this Wattline reads and writes."""
@@ -101,7 +101,8 @@ def cross_check(spec: Spec, overrides: Collection[KeyPath] = ()) -> Iterator[Pro
     yield from check_bounds(spec.bounds, moldable=moldable, by_priority=by_priority)
     yield from check_variability(spec.cluster.variability, moldable=moldable)
     yield from check_kinds(spec.kinds, spec.kind, spec.trace, spec.cluster)
-    yield from check_regulation(spec.regulation, spec.policy, spec.run)
+    ends_s = end_of_drawing_s(spec.trace, spec.run.until)
+    yield from check_regulation(spec.regulation, spec.policy, spec.run, ends_s)
     yield from check_policy(spec.policy, regulated=regulated)
     yield from check_prices(spec.prices, regulated=regulated)
     yield from check_late(spec.late, [m.name for m in spec.policy.cap if m.name == "leftover"])

@@ -39,7 +39,7 @@ from wattline.scenario.sections.profiles import LearnedFiles, add_profiles, buil
 from wattline.scenario.sections.regulation.regulation import Market, add_market, build_market, doubting, takes_part
 from wattline.scenario.sections.resources import build_resources
 from wattline.scenario.sections.run import add_run, check_ticks
-from wattline.scenario.sections.trace import LIKE_DURATION_S, check_classes, clock_of
+from wattline.scenario.sections.trace import LIKE_DURATION_S, check_classes, clock_of, end_of_drawing_s
 from wattline.scenario.traces import TraceCache
 from wattline.scenario.watts import build_watts
 from wattline.wiring.options import Options
@@ -310,7 +310,7 @@ def _options(
     spec, context = document.spec, document.context
     start_s, arriving_s = clock_of(spec.trace, trace.jobs)
     drawn = spec.trace.generator == "kinds"
-    until_s = start_s + (arriving_s if drawn and math.isinf(spec.run.until) else spec.run.until)
+    until_s = start_s + min(end_of_drawing_s(spec.trace, spec.run.until), spec.run.until)
     length_s = _least_length_s(document, trace, start_s, arriving_s, until_s)
     key, tick_s = ("run", "tick"), spec.run.tick
     if spec.regulation is not None:

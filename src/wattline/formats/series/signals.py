@@ -204,7 +204,7 @@ def _values(rows: Rows, scale: float, repairs: Repairs) -> Floats:
         median = float(np.median(np.abs(value[~np.isnan(value)])))
         if median > 1.0 + _ROUNDING:
             hint = "a regulation signal stays within [-1, 1]: is it in per cent?"
-            problem = f"half of all values are beyond {in_full(median, 4)}"
+            problem = f"half of all values reach {in_full(median, 4)} or beyond"
             raise TraceError.at(rows.series.path, problem, field=rows.column, hint=hint)
     if value.size > 2 * (value.size - missing) > 0:
         problem = f"more values are missing ({missing}) than there are"

@@ -48,9 +48,11 @@ class RunSpec(Section):
 
 
 def check_run(spec: RunSpec, *, regulated: bool) -> Iterator[Problem]:
-    """Yield decisions at ticks that never come; a regulation market has a control period of its own."""
+    """Yield what never comes to pass; a regulation market has a control period of its own."""
     if spec.passes == "ticks" and math.isinf(spec.tick) and not regulated:
         yield ("run", "passes"), "decisions at ticks need a period: give tick"
+    if spec.keep_progress and not spec.requeue:
+        yield ("run", "keep_progress"), "goes with requeue = true: jobs that are not queued again keep nothing"
 
 
 def add_run(options: Options, spec: RunSpec, until_s: float) -> Options:

@@ -49,6 +49,8 @@ REPLACES: dict[str, tuple[str, ...]] = {
         "trace.columns",
         "trace.strict",
     ),
+    "trace.load": ("trace.rate",),
+    "trace.rate": ("trace.load",),
     "kinds": ("kind",),
     "kind": ("kinds",),
     "regulation.bids": ("regulation.mean", "regulation.reserve"),

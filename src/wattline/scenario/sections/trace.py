@@ -22,7 +22,7 @@ from wattline.scenario.read.base import KeyPath, Problem, Section
 from wattline.scenario.read.quantities import Count, Finite, Name, Power, Rate, Seed, Span
 from wattline.scenario.read.source import Context
 from wattline.scenario.sections.series import check_zone_of
-from wattline.units import show_power
+from wattline.units import show_duration, show_power
 
 if TYPE_CHECKING:
     from wattline.generate.jobs import JobType
@@ -77,14 +77,16 @@ class JobTypeSpec(Section):
 
     name: Name = Field(description="name of the type; it becomes the job's kind")
     nodes: Count = Field(description="nodes of every job of this type")
-    mean: Span = Field(description="mean run time")
+    mean: Span = Field(gt=0, description="mean run time")
     min: Span = Field(0.0, description="least run time")
     law: Literal["deterministic", "exponential", "lognormal", "uniform"] = Field(
         "exponential", description="law of the run time"
     )
     cv: Finite = Field(1.0, gt=0, description="coefficient of variation of a lognormal run time")
-    share: Finite = Field(1.0, ge=0, description="weight among all arrivals")
-    rate: Rate | None = Field(None, description="arrival rate of this type alone (give it to all types or to none)")
+    share: Finite = Field(1.0, ge=0, description="weight among all arrivals, where types have no `rate`")
+    rate: Rate | None = Field(
+        None, gt=0, description="arrival rate of this type alone (poisson; give it to all types or to none)"
+    )
     power: Power | None = Field(None, description="power per node when uncapped (default: `max` of the node class)")
     floor: Power | None = Field(
         None, description="power per node at its lowest cap (default: `min_cap` of the node class)"
@@ -109,7 +111,7 @@ class RequestsSpec(Section):
         "exact",
         description="`none`, `exact`, run time × U(1, `max_factor`), or that `rounded` up to values people like",
     )
-    max_factor: Finite = Field(5.0, ge=1, description="largest overestimate")
+    max_factor: Finite = Field(5.0, ge=1, description="largest overestimate (factor, rounded)")
 
 
 class TraceSpec(Section):
@@ -160,7 +162,7 @@ class TraceSpec(Section):
         None, description="nodes of the machine that jobs are drawn for (default: those of the cluster)"
     )
     seed: Seed | None = Field(None, description="seed of the generator (default: the scenario's)")
-    rate: Rate | None = Field(None, description="arrivals of all types together (poisson)")
+    rate: Rate | None = Field(None, gt=0, description="arrivals of all types together (poisson)")
     mix: Literal["combined", "typed"] | None = Field(
         None, description="one stream of jobs, or batch and interactive (lublin)"
     )
@@ -189,6 +191,11 @@ def check_trace(spec: TraceSpec) -> Iterator[Problem]:
     if kind in ("poisson", "bursty") and not spec.type:
         yield here, f'generator = "{kind}" needs at least one [[trace.type]]'
     yield from _check_types((*here, "type"), spec.type)
+    yield from _check_rates(here, spec)
+    asked = spec.requests
+    if asked is not None and asked.model in ("none", "exact") and "max_factor" in asked.model_fields_set:
+        told = f'goes with model = "factor" or model = "rounded", not with model = "{asked.model}"'
+        yield (*here, "requests", "max_factor"), told
     if kind == "bursty" and len(spec.phase) < 2:
         yield here, 'generator = "bursty" needs at least two [[trace.phase]]'
 
@@ -202,10 +209,39 @@ def check_classes(spec: TraceSpec, context: Context, classes: Sequence[str]) -> 
 
 
 def _check_types(here: KeyPath, types: Sequence[JobTypeSpec]) -> Iterator[Problem]:
-    """Yield floors above the power."""
+    """Yield what contradicts itself in types of jobs, or says nothing."""
     for i, one in enumerate(types):
+        if one.name in [other.name for other in types[:i]]:
+            yield (*here, i, "name"), f"{one.name!r} is the name of another type"
+        if one.min > one.mean:
+            yield (*here, i, "min"), f"the least run time is above the mean = {show_duration(one.mean)}"
+        if "cv" in one.model_fields_set and one.law != "lognormal":
+            yield (*here, i, "cv"), f'goes with law = "lognormal", not with law = "{one.law}"'
         if one.floor is not None and one.power is not None and one.floor > one.power:
             yield (*here, i, "floor"), f"a cap cannot raise power: it is above power = {show_power(one.power)}"
+    if types and all(one.rate is None and one.share == 0 for one in types):
+        yield (*here, 0, "share"), "the shares of all types add up to zero"
+
+
+def _check_rates(here: KeyPath, spec: TraceSpec) -> Iterator[Problem]:
+    """Yield rates of arrivals that are said in two ways, or in none."""
+    rated = [one.rate is not None for one in spec.type]
+    if spec.generator == "bursty" and any(rated):
+        told = "arrivals are those of the phases; give the types shares"
+        yield (*here, "type", rated.index(True), "rate"), told
+    if spec.generator != "poisson" or not spec.type:
+        return
+    if any(rated) and not all(rated):
+        i = rated.index(False)
+        yield (*here, "type", i), f"{spec.type[i].name!r} has no rate, and other types have one: give all or none"
+        return
+    for i, one in enumerate(spec.type):
+        if one.rate is not None and "share" in one.model_fields_set:
+            yield (*here, "type", i, "share"), "the type has a rate of its own: give shares or rates"
+    told = 'arrivals of generator = "poisson" are said by a rate, by a rate of every type, or by a load'
+    given = [key for key, value in (("load", spec.load), ("rate", spec.rate)) if value is not None]
+    if len(given) + all(rated) != 1:
+        yield (*here, *given[:1]), f"{told}: give one of them"
 
 
 def _check_columns(here: KeyPath, spec: TraceSpec) -> Iterator[Problem]:
@@ -261,6 +297,12 @@ def clock_of(spec: TraceSpec, jobs: JobTable) -> tuple[float, float]:
     if spec.generator in LIKE_DURATION_S:  # days begin at midnight, whenever the first job comes
         return 0.0, spec.duration or LIKE_DURATION_S[spec.generator]
     return float(jobs.submit_s[0]), jobs.span_s
+
+
+def end_of_drawing_s(spec: TraceSpec, run_until_s: float) -> float:
+    """Return how long after it began a run ends because its jobs are drawn no further (infinite: it does not)."""
+    drawn = spec.generator == "kinds" and math.isinf(run_until_s)
+    return (spec.duration or DURATION_S) if drawn else math.inf
 
 
 def run_bound_s(jobs: JobTable) -> float:

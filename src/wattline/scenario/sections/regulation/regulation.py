@@ -28,7 +28,7 @@ from wattline.scenario.sections.regulation.made_for import MadeForSpec, warn_of_
 from wattline.scenario.sections.regulation.recorded import Recorded, names_of
 from wattline.scenario.sections.regulation.signals import FITTED, GAUSSIAN, SignalSource, reach_values
 from wattline.scenario.sections.run import RunSpec
-from wattline.units import HOUR_S, in_full
+from wattline.units import HOUR_S, in_full, show_duration
 from wattline.wiring.options import Options
 
 __all__ = ["FITTED", "GAUSSIAN", "reach_values"]
@@ -100,7 +100,10 @@ class RegulationSpec(Section):
     reach: Literal["paper", "strict"] = Field(
         "paper", description="`strict`: the cluster must reach the whole target; `paper`: all but what breaks tracking"
     )
-    prices: FlatPricesSpec = Field(default_factory=FlatPricesSpec, description="prices (series: `[prices]`)")
+    prices: FlatPricesSpec = Field(
+        default_factory=FlatPricesSpec,
+        description="prices; bid policies choose by them, and `[prices]` settles in their place",
+    )
     control: Period = Field(1.0, description="control period: caps and starts are decided this often")
     stop_cost: Span = Field(0.0, description="work that a stop by a policy adds to a job")
     baseline: str | None = Field(
@@ -109,8 +112,13 @@ class RegulationSpec(Section):
     )
 
 
-def check_regulation(market: RegulationSpec | None, policy: PolicySpec, run: RunSpec) -> Iterator[Problem]:
-    """Yield every problem of the market, of the bid and of the run that it is compared with."""
+def check_regulation(
+    market: RegulationSpec | None, policy: PolicySpec, run: RunSpec, ends_s: float
+) -> Iterator[Problem]:
+    """Yield every problem of the market, of the bid and of the run that it is compared with.
+
+    ``ends_s``: how long after it began the run ends because no more jobs are drawn.
+    """
     if market is None:
         return
     here: KeyPath = ("regulation",)
@@ -130,6 +138,9 @@ def check_regulation(market: RegulationSpec | None, policy: PolicySpec, run: Run
         yield (*here, key), 'goes with a bid policy: say [policy] bid = "adaptive", for one'
     if market.until is not None and market.until <= market.from_:
         yield (*here, "until"), "must be after from"
+    elif market.until is not None and market.until > ends_s:
+        told = f"the run ends before it, after {show_duration(ends_s)} (duration of [trace])"
+        yield (*here, "until"), f"{told}: give a longer duration, or say with [run] until how long the run goes on"
     yield from _check_signal(market)
     if math.isfinite(run.tick) and run.tick != market.control:
         yield (
