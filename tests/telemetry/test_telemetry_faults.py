@@ -238,8 +238,9 @@ def test_a_clock_that_is_ahead_costs_its_own_samples_only(
     time_s = 10.0 * step + np.where(wrong, ahead_s, 0.0)
     path = frame(tmp_path, time_s=time_s, node=node, power_w=100.0 + (7 * step + node) % 31)
     facts = check(open_source(path)).facts()
-    found = {k: v for k, v in facts["faults"].items() if v and k != "missing"}
-    assert found == {"ahead": int(wrong.sum())}
+    found = {k: v for k, v in facts["faults"].items() if v}
+    assert found == {"ahead": int(wrong.sum()), "missing": int(wrong.sum())}
+    assert facts["missing_s"] == (990.0 if which == "one clock" else 5.0)  # from the first to the last; beyond the hold
 
 
 def test_a_clock_that_is_set_back_is_not_taken_for_the_others_being_ahead(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from wattline.units import MOST_S
 
 WINDOW = 1 << 19
 """Samples that are looked at together."""
+_OF_TIME = [Fault.NO_TIME, Fault.AHEAD, Fault.CLOCK, Fault.TOO_LATE]
+"""Faults of samples that are dropped for their time."""
 _MOST_LOST = 1e12
 """Samples that a sensor can be said not to have sent at once."""
 
@@ -195,12 +197,17 @@ class Cleaner:
         self._run_w[code[last]], self._run_s[code[last]] = power_w[last], self._runs[last]
 
     def _count_silence(self) -> None:
-        """Count what sensors did not send that fell silent before the end."""
-        silent_s = self.last_s - self._last_s
-        gone = np.flatnonzero(silent_s > self.rules.hold * self.period_s * (1 + 1e-9))  # false for NaN
-        lost = _lost(silent_s[gone], self.period_s[gone])
-        self.tally.add(Fault.MISSING, gone, self._last_s[gone], self._run_w[gone], lost)
-        self.tally.missing_s += float((silent_s[gone] - self.rules.hold * self.period_s[gone]).sum())
+        """Count what sensors did not send that fell silent before the end, or that sent nothing of its time."""
+        dropped = self.tally.counts[_OF_TIME, : self._last_s.size].sum(axis=0) > 0
+        silent = dropped & np.isnan(self._last_s)
+        since_s = np.where(silent, self.first_s, self._last_s)
+        silent_s = self.last_s - since_s
+        gone = np.flatnonzero(silent | (silent_s > self.rules.hold * self.period_s * (1 + 1e-9)))  # false for NaN
+        # one that never sent in time misses the first and the last sample too
+        lost = _lost(silent_s[gone], self.period_s[gone]) + 2 * silent[gone]
+        held_s = np.where(silent[gone], 0.0, self.rules.hold * self.period_s[gone])
+        self.tally.add(Fault.MISSING, gone, since_s[gone], self._run_w[gone], lost)
+        self.tally.missing_s += float((silent_s[gone] - held_s).sum())
 
     def _grow(self) -> None:
         """Make room for sensors that are new."""
