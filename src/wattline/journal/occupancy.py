@@ -14,6 +14,9 @@ from wattline.units import show_duration
 if TYPE_CHECKING:
     from wattline.journal.journal import Journal
 
+OUT_BY = {"node-down": 1, "drain": 1, "node-up": -1}
+"""Events after which nodes are out of service once more often, or less."""
+
 
 @dataclass(frozen=True)
 class Occupancy:
@@ -60,7 +63,7 @@ def _out(journal: Journal, time_s: float, busy: tuple[Ints, ...]) -> Ints:
     depth = np.zeros(int(journal.manifest["cluster"]["nodes"]) + 1, dtype=np.int64)
     events = journal.read("events", "time_s", "event", "nodes", "value").filter(pl.col("time_s") <= time_s)
     for event, count, first in events.select("event", "nodes", "value").iter_rows():
-        change = _CHANGE.get(event, 0)
+        change = OUT_BY.get(event, 0)
         if change:
             depth[int(first)] += change
             depth[int(first) + count] -= change
@@ -68,6 +71,3 @@ def _out(journal: Journal, time_s: float, busy: tuple[Ints, ...]) -> Ints:
     for nodes in busy:
         off[nodes] = False
     return np.flatnonzero(off).astype(np.int64)
-
-
-_CHANGE = {"node-down": 1, "drain": 1, "node-up": -1}

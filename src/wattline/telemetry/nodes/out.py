@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wattline.arrays import Floats, Ints
+from wattline.journal.occupancy import OUT_BY
 from wattline.telemetry.nodes.placed import Placed
 
 if TYPE_CHECKING:
     import polars as pl
 
     from wattline.journal.journal import Journal
-
-_CHANGE = {"node-down": 1, "drain": 1, "node-up": -1}
 
 
 def idle_of_nodes(cluster: Mapping[str, Any]) -> Floats:
@@ -45,10 +44,10 @@ def out_of_service(events: pl.DataFrame, held: pl.DataFrame, nodes: int, end_s: 
 
     depth, since_s = np.zeros(nodes, dtype=np.int64), np.zeros(nodes)
     parts: list[tuple[Ints, Floats, float]] = []
-    changes = events.filter(pl.col("event").is_in(list(_CHANGE))).select("time_s", "event", "nodes", "value")
+    changes = events.filter(pl.col("event").is_in(list(OUT_BY))).select("time_s", "event", "nodes", "value")
     for time_s, event, count, first in changes.iter_rows():
         these = np.arange(int(first), min(int(first) + int(count), nodes), dtype=np.int64)
-        before, after = depth[these], np.maximum(depth[these] + _CHANGE[event], 0)
+        before, after = depth[these], np.maximum(depth[these] + OUT_BY[event], 0)
         depth[these] = after
         since_s[these[(before == 0) & (after > 0)]] = time_s
         back = these[(before > 0) & (after == 0)]
