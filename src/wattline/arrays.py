@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,3 +12,13 @@ Floats = npt.NDArray[np.float64]
 
 Ints = npt.NDArray[np.int64]
 """Whole numbers: counts, indices, codes."""
+
+
+def _settle_polars() -> None:
+    """Let Polars take numpy now: loaded before it, it would at the first array, and fail where two threads have one."""
+    series = getattr(sys.modules.get("polars"), "Series", None)
+    if series is not None:
+        series(np.zeros(0))
+
+
+_settle_polars()
