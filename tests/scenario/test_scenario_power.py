@@ -98,6 +98,18 @@ def test_a_repeated_limit_lets_the_last_job_see_all_its_steps(tmp_path: Path) ->
         wl.simulate(backlog, wl.Machine(nodes=4, idle=50, max=300), settings=short, progress=False)
 
 
+def test_a_repetition_beside_the_machine_is_not_blamed_for_its_limit() -> None:
+    """What shares a site repeats its steps day by day; the machine's own limit falls once, and stays."""
+    parts = [
+        {"name": "site", "limit": "9 kW"},
+        {"name": "machine", "parent": "site", "limit": "5 kW", "steps": [["1 h", "1 kW"]], "system": True},
+        {"name": "office", "parent": "site", "limit": "2 kW", "steps": [["8 h", "1 kW"]], "repeat": "1 d"},
+    ]
+    late = wl.from_frame({"submit_s": [0.0, 7200.0], "work_s": [600.0, 600.0], "nodes": [1, 8]})
+    with pytest.raises(StuckError, match=r"the limit stays at 1 kW from 1 h after the start on, and the deadlock rule"):
+        wl.simulate(late, wl.Machine(nodes=10, idle=10, max=500), settings={"budget": parts}, progress=False)
+
+
 def test_levels_say_what_a_node_draws() -> None:
     """Without max it is the busy power of the fastest level, not a default: a job that says 150 W draws 150 W there."""
     levels = [{"rate": 0.5, "busy": 100, "idle": 10}, {"rate": 1, "busy": 200, "idle": 20}]

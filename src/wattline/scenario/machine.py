@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -61,11 +62,16 @@ def build_limit(document: Document, jobs: JobTable, machine: Cluster) -> list[tu
     return steps
 
 
-def repeated_s(document: Document, jobs: JobTable) -> float:
-    """Return for how long after it began the limit's steps are repeated (infinite: nothing is)."""
+def repeated_s(document: Document, jobs: JobTable, steps: Sequence[tuple[float, float]]) -> float:
+    """Return for how long after it began the limit's steps are repeated (infinite: no repetition changes it)."""
     spec, bound_s = document.spec, run_bound_s(jobs)
-    every = [spec.limit.repeat, *(part.repeat for part in spec.budget)]
-    return min((rounds(one_s, bound_s) * one_s for one_s in every if one_s is not None), default=math.inf)
+    changes = [time_s for (time_s, watts), (_, before) in zip(steps[1:], steps, strict=False) if watts != before]
+    ends = []
+    for every_s in filter(None, (spec.limit.repeat, *(part.repeat for part in spec.budget))):
+        end_s = rounds(every_s, bound_s) * every_s
+        if any(end_s - every_s <= time_s <= end_s for time_s in changes):  # in the last round, and so in the next ones
+            ends.append(end_s)
+    return min(ends, default=math.inf)
 
 
 def failing_s(document: Document, jobs: JobTable) -> float:

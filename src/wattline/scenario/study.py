@@ -331,7 +331,7 @@ def _options(
     options = add_late(options, spec.late)
     options = add_market(options, spec.regulation, context, market, length_s)
     options = add_output(options, spec.output)
-    options = add_limit(options, spec.limit, limit, start_s, start_s + repeated_s(document, trace.jobs))
+    options = add_limit(options, spec.limit, limit, start_s, start_s + repeated_s(document, trace.jobs, limit))
     options = replace(options, failures_until_s=start_s + failing_s(document, trace.jobs))
     options = add_profiles(options, spec.profiles)
     options = add_moldable(options, moldable, build_variability(spec.cluster.variability, context, cluster.nodes))
