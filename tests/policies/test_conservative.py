@@ -17,9 +17,14 @@ from wattline.sim.simulate import Simulation, simulate
 from wattline.wiring.options import Options
 from wattline.wiring.result import Result
 
-drawn_jobs = st.lists(
-    st.tuples(st.integers(0, 5), st.integers(1, 12), st.integers(1, 6), st.integers(0, 10)), min_size=1, max_size=25
-)
+
+def some_jobs(least_s: int) -> st.SearchStrategy[list[tuple[int, int, int, int]]]:
+    """Return gaps between jobs, their run times, widths and how much too long they are estimated."""
+    one = st.tuples(st.integers(0, 5), st.integers(least_s, 12), st.integers(1, 6), st.integers(0, 10))
+    return st.lists(one, min_size=1, max_size=25)
+
+
+drawn_jobs = some_jobs(1)
 
 
 def columns(drawn: list[tuple[int, int, int, int]]) -> tuple[list[int], list[int], list[int], list[int]]:
@@ -74,8 +79,8 @@ def test_watts_are_planned_as_nodes_are(drawn: list[tuple[int, int, int, int]], 
     assert s.reserved_s.tolist() == [min(expected.promises[j]) for j in range(len(drawn))]
 
 
-@settings(max_examples=150, deadline=None)
-@given(drawn_jobs)
+@settings(max_examples=300, deadline=None)
+@given(some_jobs(0) | some_jobs(0).map(lambda rows: [(gap, min(work, 1), width, 0) for gap, work, width, _ in rows]))
 def test_nobody_starts_later_than_any_promise(drawn: list[tuple[int, int, int, int]]) -> None:
     """With estimates that are never too short, promises only move forward and the start keeps the last one."""
     submit, work, width, estimate = columns(drawn)
@@ -113,6 +118,14 @@ def test_jobs_past_their_estimates_delay_but_do_not_block() -> None:
     result = run(submit, work, rng.integers(1, 9, 300), np.maximum(1.0, work * rng.choice([0.3, 1.0, 2.0], 300)), 16)
     assert np.all(np.isfinite(result.state.end_s))
     assert result.state.counter[2] == 0  # no proposal was refused
+
+
+def test_nobody_runs_across_the_instant_of_a_job_that_takes_no_time() -> None:
+    """Its promise is one like any other: jobs behind it do not take its nodes, and begin in the same instant."""
+    assert run([0, 0, 0], [0, 0, 900], [3, 4, 1], [0, 0, 900], 4).state.started_s.tolist() == [0, 0, 0]
+    # 1 needs all 4 nodes at 100; 2 would hold one of them across that instant, 3 is gone in time
+    later = run([0, 1, 2, 3], [100, 0, 900, 90], [3, 4, 1, 1], [100, 0, 900, 90], 4)
+    assert later.state.started_s.tolist() == [0, 100, 100, 3]
 
 
 def test_a_backfilled_job_moves_nobody() -> None:

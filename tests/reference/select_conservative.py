@@ -1,7 +1,7 @@
 """Conservative backfilling: a reservation for every waiting job, kept as a list of steps of what is free.
 
 Readings: a running job is expected to be gone at its estimated end, after now; nodes that drain come back to nobody. A
-reservation of no length takes nothing from others, but there must be room for it when it begins. The plan is repaired
+reservation of no length takes its instant: nobody may run across it, and others begin once it is over. The plan is repaired
 in its own order, by reserved start and then by the line at the pass before; a job whose nodes or watts no reservation
 can give yet has none and tries again at every pass.
 """
@@ -85,7 +85,7 @@ class Plan:
     def book(self, job: Job, at: float, sign: int = -1) -> None:
         """Take (or give back) what a job needs that begins at a time."""
         if at < math.inf:
-            until = at + job.estimate_left()
+            until = max(at + job.estimate_left(), math.nextafter(at, math.inf))
             self.nodes[job.pool].add(at, until, sign * job.nodes)
             if self.watts:
                 self.watts.add(at, until, sign * self.m.increase(job))

@@ -83,10 +83,10 @@ def holds(s: State, j: int, at_s: float, t: Any, f: Any, base: Any, size: Any, t
 
 @kernel
 def book(s: State, j: int, at_s: float, sign: float, t: Any, f: Any, base: Any, size: Any, t_w: Any, f_w: Any) -> None:
-    """Take (-1) or give back (1) what a job needs that begins at a time."""
+    """Take (-1) or give back (1) what a job needs that begins at a time; one that takes no time needs that instant."""
     p = s.pool[j]
     a = int(base[p])
-    end_s = at_s + estimated_wall_s(s, j)
+    end_s = max(at_s + estimated_wall_s(s, j), np.nextafter(at_s, np.inf))
     size[p] = add(t[a:], f[a:], int(size[p]), at_s, end_s, sign * s.nodes[j])
     if s.limit_w[0] < np.inf:
         classes = s.free.shape[0]

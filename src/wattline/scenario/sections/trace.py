@@ -82,7 +82,9 @@ class JobTypeSpec(Section):
     law: Literal["deterministic", "exponential", "lognormal", "uniform"] = Field(
         "exponential", description="law of the run time"
     )
-    cv: Finite = Field(1.0, gt=0, description="coefficient of variation of a lognormal run time")
+    cv: Finite = Field(
+        1.0, gt=0, description="coefficient of variation of a lognormal run time, of the part above `min`"
+    )
     share: Finite = Field(1.0, ge=0, description="weight among all arrivals, where types have no `rate`")
     rate: Rate | None = Field(
         None, gt=0, description="arrival rate of this type alone (poisson; give it to all types or to none)"
