@@ -136,3 +136,20 @@ def test_recent_run_times_are_kept_to_the_last_digit() -> None:
     result, _ = simulate(world)
     assert result.state.estimate_s[2] == (0.1 + (0.2 + 0.3 - 0.2)) / 2
     assert check(world) is None
+
+
+def test_nodes_that_a_job_wakes_idle_once_it_has_ended() -> None:
+    """Where classes share a limit, a job that starts leaves its nodes awake in the plan: their idle power is not there
+    for those who are promised something in the same pass.
+    """
+    world = World(
+        jobs=[
+            job(0.0, 0.0, 4), job(0.0, 0.0, 3, pool=1), job(0.0, 0.0, 4), job(3.0, 1.0, 1, draw=120.0, pool=1),
+            job(3.0, 0.0, 1),
+        ],
+        classes=[(4, 100.0), (3, 50.0)], select="backfill-by-end", limit=[(0.0, 400.0), (29.0, 1420.0)],
+        sleep=[(0.0, 1.0, 0.0, 3.0), (50.0, 3.0, 0.0, 30.0)],
+    )  # fmt: skip
+    result, _ = simulate(world)
+    assert result.state.started_s.tolist() == [33.0, 36.0, 66.0, 3.0, 29.0]
+    assert check(world) is None

@@ -1,9 +1,9 @@
 """Conservative backfilling: a reservation for every waiting job, kept as a list of steps of what is free.
 
 Readings: a running job is expected to be gone at its estimated end, after now; nodes that drain come back to nobody. A
-reservation of no length takes its instant: nobody may run across it, and others begin once it is over. The plan is repaired
-in its own order, by reserved start and then by the line at the pass before; a job whose nodes or watts no reservation
-can give yet has none and tries again at every pass.
+reservation of no length takes its instant: nobody may run across it, and others begin once it is over. The plan is
+repaired in its own order, by reserved start and then by the line at the pass before; a job whose nodes or watts no
+reservation can give yet has none and tries again at every pass.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from wattline.model.structures.queue import before
 from wattline.physics.power import start_increase_w
 from wattline.policies.select.ahead import free_ahead, watts_ahead
 from wattline.policies.select.easy import fits
-from wattline.policies.select.profile import add, earliest, earliest_both, is_free
+from wattline.policies.select.profile import add, earliest, earliest_both, end_of, is_free
 from wattline.policies.select.proposals import estimated_wall_s, headroom_left_w, propose
 
 JOB_COLUMNS = 2
@@ -83,10 +83,10 @@ def holds(s: State, j: int, at_s: float, t: Any, f: Any, base: Any, size: Any, t
 
 @kernel
 def book(s: State, j: int, at_s: float, sign: float, t: Any, f: Any, base: Any, size: Any, t_w: Any, f_w: Any) -> None:
-    """Take (-1) or give back (1) what a job needs that begins at a time; one that takes no time needs that instant."""
+    """Take (-1) or give back (1) what a job needs that begins at a time."""
     p = s.pool[j]
     a = int(base[p])
-    end_s = max(at_s + estimated_wall_s(s, j), np.nextafter(at_s, np.inf))
+    end_s = end_of(at_s, estimated_wall_s(s, j))
     size[p] = add(t[a:], f[a:], int(size[p]), at_s, end_s, sign * s.nodes[j])
     if s.limit_w[0] < np.inf:
         classes = s.free.shape[0]

@@ -13,6 +13,14 @@ from wattline.kernel.compiled import outlined
 
 
 @outlined
+def end_of(at_s: float, wall_s: float) -> float:
+    """Return when a job that starts at a time is gone; one that takes no time still holds what it needs for a
+    moment.
+    """
+    return max(at_s + wall_s, np.nextafter(at_s, np.inf))
+
+
+@outlined
 def step_at(t: Any, m: int, at_s: float) -> int:
     """Return the last step that begins at or before a time (-1: none does)."""
     low = 0
@@ -135,4 +143,13 @@ def add(t: Any, f: Any, m: int, start_s: float, end_s: float, amount: float) -> 
         f[i] += amount
         i += 1
     m = _join(t, f, m, end_s)
+    return _join(t, f, m, start_s)
+
+
+@outlined
+def add_from(t: Any, f: Any, m: int, start_s: float, amount: float) -> int:
+    """Free an amount (or take it: negative) from a time on, for ever; return the number of steps."""
+    m = _cut(t, f, m, start_s)
+    for i in range(step_at(t, m, start_s), m):
+        f[i] += amount
     return _join(t, f, m, start_s)

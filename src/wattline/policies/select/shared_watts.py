@@ -15,9 +15,9 @@ from wattline.kernel.compiled import kernel, outlined
 from wattline.model.codes import BACKFILL, IN_ORDER, WAITING
 from wattline.model.mechanism import Memory
 from wattline.model.state.record import State
-from wattline.physics.power import start_increase_w
+from wattline.physics.power import end_decrease_w, start_increase_w
 from wattline.policies.select.ahead import free_ahead, watts_ahead
-from wattline.policies.select.profile import add, earliest_both, is_free, step_at
+from wattline.policies.select.profile import add, add_from, earliest_both, end_of, is_free, step_at
 from wattline.policies.select.proposals import estimated_left, estimated_wall_s, propose
 
 ROWS = 6
@@ -31,14 +31,6 @@ SLACK = 8
 def room(fixed: int) -> Memory:
     """Return the memory of a policy that keeps ``fixed`` floats of its own before this module's."""
     return Memory(fixed=fixed + 4 * SLACK, per_running=8, per_class=ROWS + 4)
-
-
-@outlined
-def end_of(at_s: float, wall_s: float) -> float:
-    """Return when a job that starts at a time is gone; one that takes no time still holds what it needs for a
-    moment.
-    """
-    return max(at_s + wall_s, np.nextafter(at_s, np.inf))
 
 
 @outlined
@@ -171,8 +163,12 @@ def backfill_shared(s: State, depth: float, strict: bool, memory: Any) -> int:  
                 shadow[p], extra[p] = reserve(s, j, n, t, f, t_w, f_w, m_w)
                 m_w = book(s, j, shadow[p], t_w, f_w, m_w)
         if may:
+            end_s = end_of(now, estimated_wall_s(s, j)) if booked else now + wall_s
             if not booked:
-                m_w = add(t_w, f_w, m_w, now, now + wall_s, -need_w)
+                m_w = add(t_w, f_w, m_w, now, end_s, -need_w)
+            awake_w = need_w - end_decrease_w(s, j)
+            if awake_w > 0.0:  # nodes that it wakes idle once it has ended
+                m_w = add_from(t_w, f_w, m_w, end_s, -awake_w)
             free[p] -= s.nodes[j]
             left -= s.nodes[j]
             n = propose(s, n, j, BACKFILL if met[p] != 0.0 else IN_ORDER)
