@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 Sets = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Replace a key of the scenario, e.g. cluster.nodes=64. May be repeated."
+        "--set",
+        metavar="KEY=VALUE",
+        help="Replace a key of the scenario, e.g. cluster.nodes=64. May be repeated; of one key the last holds.",
     ),
 ]
 Out = Annotated[

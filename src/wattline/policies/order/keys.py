@@ -84,7 +84,7 @@ def priority(s: State, mask: int, param: Any, memory: Any) -> int:
 
 @mechanism("order", "wfp", wake=ANY_CHANGE | TICK | TIMER, source="Tang et al. 2009; knapsack §VI (decision 17)")
 def wfp(s: State, mask: int, param: Any, memory: Any) -> int:
-    """WFP: nodes · (wait / requested time)³, largest first; old, short and wide jobs gain."""
+    """WFP: nodes · (wait / requested time, at least 1 s)³, largest first; old, short and wide jobs gain."""
     for i in range(s.q_head[0], s.q_tail[0]):
         j = s.queue[i]
         if j >= 0:

@@ -1,7 +1,7 @@
 """Conservative backfilling: every waiting job has a reservation, and nobody is moved behind the one it was promised.
 
-A newcomer takes the first hole of the plan and moves nobody. When something changed (a job ended early, a node came
-back), jobs are taken in the order of the line, one at a time, and each may move forward. With estimates that are never
+A newcomer takes the first hole of the plan and moves nobody. When something changed (a job ended, a node came back),
+jobs are taken in the order of the line, one at a time, and each may move forward. With estimates that are never
 too short a promise is never broken. Where an estimate was too short, nodes left or the power limit fell, the plan is
 repaired in its own order. Under a limit, which is taken to stay as it is, a reservation holds watts as well as nodes.
 """
