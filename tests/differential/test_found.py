@@ -153,3 +153,16 @@ def test_nodes_that_a_job_wakes_idle_once_it_has_ended() -> None:
     result, _ = simulate(world)
     assert result.state.started_s.tolist() == [33.0, 36.0, 66.0, 3.0, 29.0]
     assert check(world) is None
+
+
+def test_who_could_not_pass_may_pass_once_nodes_wake() -> None:
+    """A job that wakes its node ends later than the pass that started it had planned: the head has its nodes later, and
+    at the next arrival another may pass it.
+    """
+    world = World(
+        jobs=[job(0.0, 0.0, 1), job(20.0, 0.0, 1), job(20.0, 0.0, 13), job(20.0, 1.0, 1), job(21.0, 0.0, 1)],
+        classes=[(13, 100.0)], sleep=[(0.0, 5.0, 0.0, 8.0)],
+    )  # fmt: skip
+    result, _ = simulate(world)
+    assert result.state.started_s.tolist()[3] == 21.0
+    assert check(world) is None

@@ -9,6 +9,7 @@ from wattline.kernel.compiled import kernel, outlined
 from wattline.model import codes
 from wattline.model.state.record import State
 from wattline.model.state.switches import (
+    N_REPLANS,
     N_SEQ,
     N_STARTS,
     OPT_KEEP_PROGRESS,
@@ -215,6 +216,7 @@ def _start_late(s: State, j: int) -> None:
     s.n_starting[0] += 1
     left = max(0.0, s.estimate_s[j] - (s.work[j] - s.remaining[j]))
     s.estimated_end_s[j] = s.now[0] + s.late_s[1] + left / s.c_rate[s.base_class[j]]
+    s.counter[N_REPLANS] += 1  # later than the pass that starts it has planned
     if s.outside[0] == 0:
         again = s.preemptions[j] + s.restarts[j]  # a job is as late under every bid and policy
         late = uniform(int(s.seed[0]), LATE_STARTS, (again << 32) + j)
@@ -304,6 +306,7 @@ def _start_waking(s: State, j: int, slept: int) -> None:
     s.waking_w[p] += s.nodes[j] * s.wake_w[j]
     left = max(0.0, s.estimate_s[j] - (s.work[j] - s.remaining[j]))  # it may have run before
     s.estimated_end_s[j] = s.now[0] + s.sleep_exit_s[p] + left / s.c_rate[s.base_class[j]]
+    s.counter[N_REPLANS] += 1  # later than the pass that starts it has planned
     running.set_due(s, j, s.now[0] + s.sleep_exit_s[p])
     log_event(s, codes.EV_WAKE, j, slept, s.sleep_exit_s[p])
 
@@ -316,6 +319,7 @@ def finish_waking(s: State, j: int) -> None:
     begin_work(s, j)
     s.woke_s[j] += s.now[0] - s.resumed_s[j]  # not yet in the time run, by which the request is cut above
     running.enter(s, j)
+    s.counter[N_REPLANS] += 1
 
 
 @outlined
