@@ -162,7 +162,7 @@ class Certificate:
             "cost": outcome.cost,
             "cost_low": low,
             "cost_high": high,
-            "cost_sd": float(outcome.costs.std()),
+            "cost_sd": float(outcome.costs.std(ddof=1)) if outcome.costs.size > 1 else 0.0,
             "without_drawn": float(np.mean([bill.drawn_cost for bill in bills])),
             "without_bid": float(np.mean([bill.bid_cost for bill in bills])),
             "error": outcome.error,

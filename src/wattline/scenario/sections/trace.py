@@ -154,8 +154,8 @@ class TraceSpec(Section):
     load: Finite | None = Field(
         None,
         gt=0,
-        description="offered load; the gaps between submissions are scaled to reach it (poisson, bursty: their rates "
-        "are, so that it holds in the long run)",
+        description="offered load; the gaps between submissions are scaled to reach it (poisson, bursty, meggie-like, "
+        "emmy-like: their rates are, so that it holds in the long run)",
     )
     full_machine: Finite | None = Field(
         None, ge=0, lt=1, description="share of jobs that take the whole machine (mira-like; default 0.001)"
