@@ -15,7 +15,7 @@ from wattline.kernel.compiled import kernel, outlined
 from wattline.model.codes import BACKFILL, IN_ORDER, WAITING
 from wattline.model.mechanism import Memory
 from wattline.model.state.record import State
-from wattline.physics.power import end_decrease_w, start_increase_w
+from wattline.physics.power import start_increase_w
 from wattline.policies.select.ahead import free_ahead, watts_ahead
 from wattline.policies.select.profile import add, add_from, earliest_both, end_of, is_free, step_at
 from wattline.policies.select.proposals import estimated_left, estimated_wall_s, propose
@@ -166,9 +166,9 @@ def backfill_shared(s: State, depth: float, strict: bool, memory: Any) -> int:  
             end_s = end_of(now, estimated_wall_s(s, j)) if booked else now + wall_s
             if not booked:
                 m_w = add(t_w, f_w, m_w, now, end_s, -need_w)
-            awake_w = need_w - end_decrease_w(s, j)
-            if awake_w > 0.0:  # nodes that it wakes idle once it has ended
-                m_w = add_from(t_w, f_w, m_w, end_s, -awake_w)
+            asleep = min(s.nodes[j], s.asleep[p])
+            if asleep > 0:  # nodes that it wakes idle once it has ended
+                m_w = add_from(t_w, f_w, m_w, end_s, -asleep * (s.idle_w[p] - s.sleep_w[p]))
             free[p] -= s.nodes[j]
             left -= s.nodes[j]
             n = propose(s, n, j, BACKFILL if met[p] != 0.0 else IN_ORDER)
