@@ -166,3 +166,17 @@ def test_who_could_not_pass_may_pass_once_nodes_wake() -> None:
     result, _ = simulate(world)
     assert result.state.started_s.tolist()[3] == 21.0
     assert check(world) is None
+
+
+def test_a_job_that_is_rejected_is_no_event() -> None:
+    """With a pass after every event, what happened before its submission stays for the pass of the next arrival: the
+    limit that fell stops the job that runs, as it does without the rejected one.
+    """
+    world = World(
+        jobs=[job(111.0, 2.0, 1), job(112.0, 0.0, 2), job(112.0, 0.0, 1)], classes=[(1, 100.0)], select="reselect",
+        params={"preempt": 1.0, "at_arrivals": 0.0, "drift": 0.0}, limit=[(112.0, 0.0)], ties="event",
+    )  # fmt: skip
+    for jobs in (world.jobs, [world.jobs[0], world.jobs[2]]):
+        result, stuck = simulate(replace(world, jobs=jobs))
+        assert (stuck, result.state.n_ended[0]) == (True, len(jobs) - 2)
+        assert check(replace(world, jobs=jobs)) is None

@@ -154,7 +154,7 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, profile: Any, chore
         s.n_arrived[0] = i + 1
         fetch_ahead(s, i)
         mask |= rows.arrive(s, i, wake, learn, profile, param, memory)
-        if single:
+        if single and s.status[i] != codes.REJECTED:  # one that never comes is no event
             return mask
         i += 1
         t_arrival = s.submit_s[i] if i < s.submit_s.shape[0] else np.inf
