@@ -339,7 +339,8 @@ class Machine:
         steps = [b[0] for b in self.setup.bids] + [x[0] for x in self.setup.limits] + self.signal_times
         happened = happened or tick or self.now in steps or any(j.status != "rejected" for j in coming)
         # with a pass after each single event the tick goes with the first arrival of its instant
-        first = coming[:1] if self.setup.event and tick else coming
+        comes = [i for i, j in enumerate(coming) if j.status != "rejected"]
+        first = coming[: comes[0] + 1] if self.setup.event and tick and comes else coming
         self.arrive(first)
         if tick:
             self.do_pass()
