@@ -370,6 +370,22 @@ def test_a_damaged_description_is_refused(cut: tuple[Study, Path]) -> None:
         pick_up(*cut)
 
 
+def test_damaged_arrays_of_what_is_run_are_said_and_not_needed(cut: tuple[Study, Path]) -> None:
+    """A run goes on without them, with a warning; what wants to read it is told so."""
+    study, out = cut
+    arrays = out / ".unfinished" / "run.bin"
+    arrays.write_bytes(b"x" + arrays.read_bytes()[1:])
+    with pytest.raises(
+        TraceError, match=r"run\.bin: is damaged .*; --resume of the command that began it does without"
+    ):
+        make_readable(out)
+    with pytest.warns(UserWarning, match=r"run\.bin: is damaged .*; the run goes on without it"):
+        assert pick_up(study, out).record["flush"] > 0
+    arrays.unlink()
+    with pytest.warns(UserWarning, match=r"run\.bin: cannot be read .*; the run goes on without it"):
+        pick_up(study, out)
+
+
 def test_cut_off_before_the_first_hour(tmp_path: Path) -> None:
     """A folder in which nothing was kept yet has no journal to be made."""
     kill(study_of("failures", "trace.jobs=100"), tmp_path, 1)

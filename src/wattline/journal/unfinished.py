@@ -252,9 +252,21 @@ def read_run(out: Path, *, arrays: bool = True) -> tuple[dict[str, Any], list[Ar
     path = place(out) / "run.json"
     try:
         record = read_record(path, RUN_KEYS)
-        return record, _read_arrays(path.with_suffix(".bin"), record["bytes"], record["crc"]) if arrays else []
     except Damaged as problem:
         raise TraceError.at(problem.path, str(problem), hint="run it again without --resume") from None
+    try:
+        return record, _read_arrays(path.with_suffix(".bin"), record["bytes"], record["crc"]) if arrays else []
+    except Damaged as problem:
+        hint = "--resume of the command that began it does without, and goes on"
+        raise TraceError.at(problem.path, str(problem), hint=hint) from None
+
+
+def warn_of_damage(out: Path, record: Mapping[str, Any]) -> None:
+    """Warn of damaged arrays of what is run: a run goes on without them, and cannot be read before it has."""
+    try:
+        _check_whole(place(out) / "run.bin", record["bytes"], record["crc"])
+    except Damaged as problem:
+        warnings.warn(f"{problem.path}: {problem}; the run goes on without it", stacklevel=2)
 
 
 def read_flush(out: Path) -> Flush:
@@ -320,11 +332,21 @@ def _check_size(path: Path, size: int) -> None:
         raise Damaged(path, f"is cut off ({there:,} bytes of {size:,})")
 
 
-def _read_arrays(path: Path, size: int, crc: int) -> list[Array]:
+def _check_whole(path: Path, size: int, crc: int) -> None:
     _check_size(path, size)
     try:
-        if _crc(path, 0, size) != crc:
-            raise Damaged(path, "is damaged (its checksum differs)")
+        there = _crc(path, 0, size)
+    except OSError as problem:
+        raise Damaged(path, f"cannot be read ({problem.strerror})") from None
+    except ValueError:  # it has become shorter meanwhile
+        raise Damaged(path, "is cut off") from None
+    if there != crc:
+        raise Damaged(path, "is damaged (its checksum differs)")
+
+
+def _read_arrays(path: Path, size: int, crc: int) -> list[Array]:
+    _check_whole(path, size, crc)
+    try:
         with open_regular(path) as file:
             return decode(file, size)
     except OSError as problem:

@@ -12,7 +12,7 @@ from wattline.errors import ScenarioError
 from wattline.files import read_regular
 from wattline.journal.frozen import digest, freeze
 from wattline.journal.journal import is_journal, read_manifest
-from wattline.journal.unfinished import read_flush, read_run, refuse_running
+from wattline.journal.unfinished import read_flush, read_run, refuse_running, warn_of_damage
 from wattline.scenario.study import Study
 from wattline.version import __version__
 
@@ -80,7 +80,9 @@ def pick_up(study: Study, folder: Path) -> Flush:
             raise ScenarioError(f"{folder}: cannot be resumed: {differs}; start over without --resume")
     if about["hidden"]:
         raise ScenarioError(f"{folder}: cannot be resumed: {about['hidden']}; start over without --resume")
-    return read_flush(folder)
+    found = read_flush(folder)
+    warn_of_damage(folder, about)
+    return found
 
 
 def is_over(study: Study, folder: Path) -> bool:
