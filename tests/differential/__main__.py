@@ -21,7 +21,7 @@ def main(argv: list[str] | None = None) -> int:
         "a difference is shrunk to the smallest world that shows it and printed as a test.",
     )
     parser.add_argument("--minutes", type=float, default=10.0, help="how long to run (default 10)")
-    parser.add_argument("--family", choices=FAMILIES, help="one family only (default: all, in turn)")
+    parser.add_argument("--family", choices=FAMILIES, help="one family only (default: all, with equal time)")
     parser.add_argument(
         "--seed", type=int, default=0, help=f"other worlds: they begin at number seed·{SEED_STRIDE:.0e}"
     )

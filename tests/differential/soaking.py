@@ -26,6 +26,9 @@ STUCK_S = 600.0
 them.
 """
 
+BEFORE_SHARING = 40
+"""First worlds of a family whose time does not count: what they compile would be held against it."""
+
 QUIET_S = 30.0
 """Seconds between two progress lines where the output is no terminal."""
 
@@ -53,29 +56,34 @@ class Tally:
 
 
 def work(me: int, workers: int, names: Sequence[str], first: int, stop: Any, reports: Any) -> None:
-    """Run every ``workers``-th world from ``first + me`` on, of all families in turn, until told to stop; one of each
-    in any case.
+    """Run every ``workers``-th world of each family from ``first + me`` on until told to stop, one of each in any case.
+
+    Families get equal time, not equal counts: a world of one may take as long as ten of another.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told, and tells
-    sources = [family(name) for name in names]
-    number = first + me
+    sources = {name: family(name) for name in names}
+    run, spent_s = Counter[str](), Counter[str]()
     counts: Counter[tuple[str, str]] = Counter()
     due = time.monotonic() + REPORT_S
-    while number == first + me or not stop.is_set():
-        for source in sources:
-            drawn = world(source, number)
-            if time.monotonic() > due:
-                reports.put((me, f"{source.NAME} {number}", counts, None))
-                counts, due = Counter(), time.monotonic() + REPORT_S
-            told = verdict(source, drawn)
-            counts[source.NAME, policy_of(source, drawn)] += 1
-            if told is not None:
-                reports.put((me, f"{source.NAME} {number} (being shrunk)", counts, None))
-                small = smallest(source, drawn)
-                test = as_test(source, small, verdict(source, small) or told, number)
-                reports.put((me, "", Counter(), f"{source.NAME} {number}: {told}\n\n{test}"))
-                return
-        number += workers
+    while len(run) < len(names) or not stop.is_set():
+        name = min(names, key=lambda name: (name in run, spent_s[name]))
+        source, number = sources[name], first + me + workers * run[name]
+        begun_s = time.process_time()
+        drawn = world(source, number)
+        if time.monotonic() > due:
+            reports.put((me, f"{name} {number}", counts, None))
+            counts, due = Counter(), time.monotonic() + REPORT_S
+        told = verdict(source, drawn)
+        counts[name, policy_of(source, drawn)] += 1
+        if told is not None:
+            reports.put((me, f"{name} {number} (being shrunk)", counts, None))
+            small = smallest(source, drawn)
+            test = as_test(source, small, verdict(source, small) or told, number)
+            reports.put((me, "", Counter(), f"{name} {number}: {told}\n\n{test}"))
+            return
+        if run[name] >= BEFORE_SHARING:
+            spent_s[name] += time.process_time() - begun_s
+        run[name] += 1
     reports.put((me, "", counts, None))
 
 
