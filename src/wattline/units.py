@@ -34,8 +34,10 @@ TIME_UNITS = {
 }
 BANDWIDTH_UNITS = {f"{p}bit/s": f for p, f in (_PREFIX | {"T": 1e12}).items()}
 DATA_RATE_UNITS = {f"{p}B/s": f for p, f in (_PREFIX | {"T": 1e12}).items()}
-_QUANTITY = re.compile(r"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf)\s*([A-Za-z]*(?:/s)?)\s*")
-_CLOCK = re.compile(r"\s*(?:(\d+)-)?(\d{1,3}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*")
+_QUANTITY = re.compile(
+    r"\s*([-+]?(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?inf)\s*([A-Za-z]*(?:/s)?)\s*"
+)
+_CLOCK = re.compile(r"\s*(?:([0-9]+)-)?([0-9]{1,3}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]+)?))?\s*")
 
 
 def _parse(text: str | float, units: dict[str, float], what: str, default: str, example: str) -> float:

@@ -106,6 +106,17 @@ def test_local_dates_are_of_the_zone_that_is_said(tmp_path: Path) -> None:
     assert (one.zone, one.zone_assumed, other.zone) == ("Europe/Paris", False, None)
 
 
+@pytest.mark.parametrize("offset", ["+25:00", "-30:00", "+99:99", "+01:75", "+15", "+2460"])
+def test_offsets_that_no_clock_has_are_not_read(tmp_path: Path, offset: str) -> None:
+    """A date with an offset that is none is dropped and counted; it moved by hours or days."""
+    path = tmp_path / "jobs.csv"
+    sound = "2024-01-05T08:00:00+00:00,60,1\n2024-01-05T22:45:00+14:45,60,1\n"
+    path.write_text(f"t,r,nodes\n2024-01-05T08:00:00{offset},60,1\n{sound}")
+    trace = read_trace(path, columns={"submit_s": "t", "work_s": "r"})
+    assert trace.jobs.submit_s.tolist() == [0.0, 0.0]
+    assert [note.count for note in trace.notes if note.action == "dropped"] == [1]
+
+
 @pytest.mark.parametrize(
     ("cell", "unit", "seconds"),
     [

@@ -218,14 +218,14 @@ def test_bad_tables_are_one_line(tmp_path: Path, text: str, told: dict[str, Any]
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("values", [[[1.0], [2.0]], [{"x": 1}, {"x": 2}], [b"1", b"2"]])
+@pytest.mark.parametrize("values", [[[1.0], [2.0]], [{"x": 1}, {"x": 2}], [b"1", b"2"], [False, True]])
 def test_columns_that_hold_no_numbers_are_named(tmp_path: Path, values: list[Any]) -> None:
-    """Lists, structures and bytes are neither prices nor times."""
+    """Lists, structures, bytes and truth values are neither prices nor times."""
     pl.DataFrame({"time": [0, 3600], "price": values}).write_parquet(tmp_path / "p.parquet")
-    with pytest.raises(TraceError, match=r"p\.parquet:1: field 'price': is not a number \(2 times"):
+    with pytest.raises(TraceError, match=r"p\.parquet: field 'price': column must hold numbers, not "):
         read_held(tmp_path / "p.parquet")
     pl.DataFrame({"time": values, "price": [1, 2]}).write_parquet(tmp_path / "p.parquet")
-    with pytest.raises(TraceError, match=r"p\.parquet:1: field 'time': the time cannot be read \(2 times"):
+    with pytest.raises(TraceError, match=r"p\.parquet: field 'time': column must hold times, not "):
         read_held(tmp_path / "p.parquet")
 
 

@@ -205,6 +205,26 @@ def test_jitter_is_moved_to_the_grid(tmp_path: Path) -> None:
     assert told(trace) == {"repaired: time is not on the grid of 2 s": 1}
 
 
+@pytest.mark.parametrize("step_s", [2.0, 0.2])
+def test_a_clock_that_moves_by_half_a_step_loses_no_values(tmp_path: Path, step_s: float) -> None:
+    """Times halfway between two steps all belong to the later one: none meets another, and none is left without."""
+    times = [step_s * (k if k < 50 else k + 0.5) for k in range(200)]
+    path = write(tmp_path, "t,y\n" + "".join(f"{t:.6g},{k / 1000}\n" for k, t in enumerate(times)))
+    trace = read_signal(path)
+    assert trace.signal.values[[0, 49, 50, 51, 200]] == pytest.approx([0.0, 0.049, 0.049, 0.05, 0.199])
+    assert trace.signal.values.size == 201
+    at = f"{step_s:g} s"
+    assert told(trace) == {f"repaired: time is not on the grid of {at}": 150, "repaired: steps missing after this": 1}
+
+
+def test_truth_values_are_no_signal(tmp_path: Path) -> None:
+    """A column of Parquet that holds true and false is refused, as it is in CSV."""
+    path = tmp_path / "s.parquet"
+    pl.DataFrame({"t": [0, 2, 4], "y": [True, False, True]}).write_parquet(path)
+    with pytest.raises(TraceError, match="field 'y': column must hold numbers, not truth values"):
+        read_signal(path)
+
+
 def test_rows_that_cannot_be_placed_are_dropped(tmp_path: Path) -> None:
     """Unreadable times, rows of another width and what stands before the first value are dropped and counted."""
     trace = read_signal(write(tmp_path, "t,y\n0,\n2,0.2\nnoon,0.3\n4,0.4,5\n4,0.5\n6,0.1\n"))

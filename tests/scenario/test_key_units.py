@@ -19,6 +19,15 @@ NUMBERS = st.one_of(
 )
 
 
+@pytest.mark.parametrize("text", ["\u0669\u0660 W", "\uff13\uff10 W", "3\u0660 W"])
+def test_numbers_have_the_digits_0_to_9(text: str) -> None:
+    """As in tables: what looks like a number in another script is refused."""
+    with pytest.raises(wl.WattlineError, match="expected a power like '12 MW', got"):
+        power_w(text)
+    with pytest.raises(wl.WattlineError, match="expected a duration"):
+        duration_s(text.replace(" W", ":00:00"))
+
+
 @given(NUMBERS)
 def test_what_is_written_reads_back_as_the_same_number(value: float) -> None:
     """To the last bit, for powers and durations of any size; what a person writes has no exponent."""

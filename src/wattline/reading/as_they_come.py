@@ -346,8 +346,9 @@ def _micros(series: pl.Series) -> Floats:
 
 
 def _offsets(texts: pl.Series) -> Floats:
-    """Return the seconds by which offsets like ``+02:00`` are ahead of UTC."""
-    parts = texts.str.extract_groups(r"^([+-])(\d{2}):?(\d{2})?$").struct
+    """Return the seconds by which offsets like ``+02:00`` are ahead of UTC; NaN for what no clock has."""
+    parts = texts.str.extract_groups(r"^([+-])(0\d|1[0-4]):?([0-5]\d)?$").struct
     sign, hours, minutes = (parts.field(name) for name in parts.fields)
-    seconds = np.nan_to_num(_floats(hours)) * 3600.0 + np.nan_to_num(_floats(minutes)) * 60.0
+    seconds = _floats(hours) * 3600.0 + np.nan_to_num(_floats(minutes)) * 60.0
+    seconds[texts.is_in(["Z", "UTC", "GMT"]).fill_null(value=False).to_numpy()] = 0.0
     return np.where((sign == "-").fill_null(value=False).to_numpy(), -seconds, seconds)

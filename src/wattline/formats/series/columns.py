@@ -252,8 +252,6 @@ def values_of(texts: pl.Series) -> Floats:
 
     if texts.dtype == pl.String:
         return numbers(texts)
-    if texts.dtype.is_nested() or texts.dtype.is_temporal() or texts.dtype in (pl.Binary, pl.Object):
-        return np.full(len(texts), np.nan)
     return texts.cast(pl.Float64, strict=False).to_numpy().astype(np.float64, copy=False)
 
 
@@ -264,7 +262,18 @@ def values_in(series: Series, name: str) -> Floats:
     column = series.frame[name]
     if series.table is not None and isinstance(column.dtype, pl.Datetime):
         return np.full(len(column), np.nan)
+    _check_kind(series, name, "numbers")
     return values_of(column)
+
+
+def _check_kind(series: Series, name: str, wanted: str) -> None:
+    """Refuse a column of Parquet that is neither numbers nor texts."""
+    import polars as pl
+
+    kind = series.frame[name].dtype
+    if not (kind.is_numeric() or kind in (pl.String, pl.Null)):
+        told = "truth values" if kind == pl.Boolean else str(kind)
+        raise TraceError.at(series.path, f"column must hold {wanted}, not {told}"[:200], field=name[:60])
 
 
 def times_of(series: Series, name: str) -> tuple[Floats, float]:
@@ -284,6 +293,7 @@ def times_of(series: Series, name: str) -> tuple[Floats, float]:
         if series.table is not None and not _most(seconds):  # texts, and too few of them are dates
             return _plain_times(np.full(seconds.size, np.nan), name)
         return _from_midnight(seconds)
+    _check_kind(series, name, "times")
     if column.dtype != pl.String:
         return _plain_times(values_of(column), name)
     plain = numbers(column)

@@ -257,7 +257,7 @@ def _on_grid(rows: Rows, at: Floats, value: Floats, step_s: float, repairs: Repa
     if not np.isnan(value).any() and _is_regular(at, step_s):
         return (value if value.flags.writeable and value.flags.owndata else value.copy()), _NO_GAPS
     exact = (at - at[0]) / step_s
-    place = np.round(exact)
+    place = np.floor(exact + (0.5 + _OFF_GRID))  # those halfway go to the later step, all of them
     off = np.flatnonzero(np.abs(exact - place) > _OFF_GRID)
     rows.note(
         "repaired",

@@ -59,7 +59,7 @@ def _time(path: Path, line: int, cell: str, last_s: float) -> float:
 def number(path: Path, line: int, name: str, cell: str) -> float:
     """Return a cell as a finite number."""
     try:
-        value = float(cell) if "_" not in cell else math.nan
+        value = float(cell) if cell.isascii() and "_" not in cell else math.nan
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
