@@ -124,6 +124,8 @@ def resume(s: State, j: int) -> None:
     record(s, codes.ACT_RESUME, j, s.nodes[j], np.inf, codes.RESELECTED, verdict)
     if verdict == codes.OK:
         commit.resume(s, j)
+        if s.option[OPT_BELIEF] == 1:
+            power.count_started(s, j)
 
 
 @outlined
@@ -132,6 +134,8 @@ def stop_and_resume(s: State) -> None:
     for i in range(min(s.n_stop[0], s.stop_job.shape[0])):
         stop(s, s.stop_job[i], s.stop_holds[i] == 1, codes.RESELECTED)
         s.stop_holds[i] = 0
+    if s.option[OPT_BELIEF] == 1:
+        power.refresh_belief(s)  # the watts of those that were stopped are free for starts
     for i in range(min(s.n_resume[0], s.resume_job.shape[0])):
         resume(s, s.resume_job[i])
     s.n_stop[0] = 0
