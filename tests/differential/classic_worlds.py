@@ -126,7 +126,7 @@ def _sleep(
         wake = float(rng.choice((0.0, 1.0, 3.0, 8.0, 30.0)))
         state = (
             min(idle_w, float(rng.choice((0.0, 10.0, 100.0)))),
-            float(rng.integers(1, 20)),
+            float(max(0, rng.integers(-3, 17))),
             float(rng.choice((0.0, 0.0, 2.0))),
             wake,
         )

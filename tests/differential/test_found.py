@@ -180,3 +180,24 @@ def test_a_job_that_is_rejected_is_no_event() -> None:
         result, stuck = simulate(replace(world, jobs=jobs))
         assert (stuck, result.state.n_ended[0]) == (True, len(jobs) - 2)
         assert check(replace(world, jobs=jobs)) is None
+
+
+def test_nodes_that_sleep_at_once_are_awake_for_the_pass_of_their_instant() -> None:
+    """Where nodes sleep as soon as they are free, those of a job that ends are there for the next one, awake, whatever
+    else falls on that instant: a request that ends then, a step of the limit, a tick, other nodes that come back.
+    """
+    plain = World(
+        jobs=[job(0.0, 10.0, 4, request=10.0), job(0.0, 20.0, 4, request=20.0)], classes=[(4, 100.0), (1, 0.0)],
+        select="in-order", sleep=[(0.0, 0.0, 0.0, 5.0), None],
+    )  # fmt: skip
+    others = (
+        {"kill": True},
+        {"limit": [(0.0, 9e3), (15.0, 8e3)]},
+        {"tick": 5.0},
+        {"outages": [(1.0, 15.0, 4, 1, False)]},
+    )
+    for changes in ({}, *others):
+        world = replace(plain, **changes)
+        result, _ = simulate(world)
+        assert result.state.end_s.tolist() == [15.0, 35.0], changes
+        assert check(world) is None

@@ -13,8 +13,8 @@ Readings where the documentation says no more:
 * A learner sees jobs when they are submitted, also those that are held back, and those that end or are killed, not
   those that fail.
 * Nodes sleep once they have been free for ``after`` and ``entry``, and are awake when a job or an outage gives them
-  back. Waking is no run time for requests and learners. A job whose nodes have woken makes no select; only estimates
-  that ran out are renewed.
+  back: if both are 0, until the pass of that instant. Waking is no run time for requests and learners. A job whose
+  nodes have woken makes no select; only estimates that ran out are renewed.
 * A start counts, under a limit, as if it got as many sleeping nodes as there were when the pass began; while the pass
   lasts, as if it began to work at once.
 * A job that lost its nodes or was stopped keeps its place in time: it enters the line with the sequence number it had.
@@ -244,6 +244,7 @@ class Scheduler:
 
     def events(self) -> Iterator[set[str]]:
         """Let the events of this instant happen, one by one; a job that is submitted but held back is none."""
+        ended = False
         while due := [j for j in self.running if self.end_of(j) <= self.now]:
             done = [j for j in due if not j.wakes and j.since + j.left <= self.now]
             if not done and (job := min(due, key=lambda j: j.number)).wakes:
@@ -251,6 +252,7 @@ class Scheduler:
                 job.energy += job.nodes * self.waking_w(job) * (self.now - job.taken)
                 yield {AWAKE}
                 continue
+            ended = True
             job = min(done or due, key=lambda j: (j.pool if done else 0, j.number))
             self.learn(job)
             self.leave(job, ENDED if done else KILLED)
@@ -259,7 +261,9 @@ class Scheduler:
         while self.changes and self.changes[0][0] <= self.now:
             self.change(*self.changes.pop(0)[1:])
             happened.add(NODE)
-        if slept := {node for node, t in self.sleepy().items() if t <= self.now}:
+        fresh = ended or bool(happened)
+        tired = {node for node, t in self.sleepy().items() if t <= self.now}
+        if slept := {node for node in tired if not (fresh and self.idle_since[node] == self.now)}:
             self.asleep |= slept
             happened.add(NODE)
         while self.steps and self.steps[0][0] <= self.now:

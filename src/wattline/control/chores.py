@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from wattline.control import commit, guard, late
-from wattline.control.codes import CAPS, DUE, EXPECT, NEIGHBOURS, RARE, RECLAIM, SHEDDING, STOPS
+from wattline.control.codes import CAPS, DUE, EXPECT, NEIGHBOURS, RARE, RARE_BESIDE_ENDS, RECLAIM, SHEDDING, STOPS
 from wattline.control.every_run import do_daily
 from wattline.control.logs import log_event
 from wattline.kernel.compiled import outlined, seldom
@@ -39,13 +39,16 @@ def change_nodes(s: State) -> int:
 
 
 @outlined
-def change_all(s: State) -> int:
-    """Apply the node changes of an instant and let nodes fall asleep; return what happened."""
+def change_all(s: State, ended: bool) -> int:  # kernels take no keywords
+    """Apply the node changes of an instant and let nodes fall asleep; return what happened.
+
+    Where jobs ended, or nodes changed, those that have just come free stay awake for the pass.
+    """
     mask = 0
     while s.change_at[0] < s.change_s.shape[0] and s.change_s[s.change_at[0]] <= s.now[0]:
         mask |= change_nodes(s)
     if s.next_sleep_s[0] <= s.now[0]:
-        slept = nodes.fall_asleep(s)
+        slept = nodes.fall_asleep(s, ended or mask != 0)
         if slept > 0:
             log_event(s, codes.EV_SLEEP, -1, slept, 0.0)
             mask |= codes.NODE
@@ -75,7 +78,7 @@ def chores(s: State, what: int, param: Any, memory: Any) -> int:
     if what == SHEDDING:
         guard.shed(s)
         return 0
-    changed = change_all(s) if what == RARE else 0
+    changed = change_all(s, what == RARE_BESIDE_ENDS) if what in (RARE, RARE_BESIDE_ENDS) else 0
     got = do_daily(s, what)
     if what == DUE and got >= 0 and s.status[got] == codes.STARTING:
         commit.begin(s, got)

@@ -1,6 +1,7 @@
 """The chores that the loop may ask for, and when a timer counts as going off at once."""
 
 RARE = 0  # node changes, envelope steps, sleep, timers and ticks of this instant; returns what happened
+RARE_BESIDE_ENDS = 10  # the same, where jobs have ended in this instant: their nodes stay awake for its pass
 DUE = 1  # serve the first due job; returns a job to be killed, or -1
 STOPS = 2  # preempt the jobs on the stop list
 RESORT = 3  # sort the whole queue again

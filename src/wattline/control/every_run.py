@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from wattline.control import commit
-from wattline.control.codes import DUE, RARE, RESORT, SOON_S, SOON_SHARE, TIDY
+from wattline.control.codes import DUE, RARE, RARE_BESIDE_ENDS, RESORT, SOON_S, SOON_SHARE, TIDY
 from wattline.control.logs import log_bid, log_event
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model import codes
@@ -163,7 +163,7 @@ def tidy(s: State) -> None:
 @kernel
 def do_daily(s: State, what: int) -> int:
     """Do a chore of every run."""
-    if what == RARE:
+    if what in (RARE, RARE_BESIDE_ENDS):
         return step_envelope(s)
     if what == DUE:
         return pop_due(s)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wattline.control import rows
-from wattline.control.codes import DUE, RARE
+from wattline.control.codes import DUE, RARE, RARE_BESIDE_ENDS
 from wattline.control.every_run import scheduled_s
 from wattline.control.passing import pass_time
 from wattline.control.timeline import log_timeline
@@ -144,7 +144,7 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, profile: Any, chore
         first = clocks.next_class(s)
         t_end = s.c_next_s[first]
     if t_rare <= t:
-        mask |= chores(s, RARE, param[0], memory[0])
+        mask |= chores(s, RARE if mask == 0 else RARE_BESIDE_ENDS, param[0], memory[0])
         if s.counter[N_TIMER_REPEATS] > MOST_TIMER_REPEATS:
             return TIMER_PASSED
         if mask & codes.SAMPLE and wake[codes.PROFILE] & codes.SAMPLE:

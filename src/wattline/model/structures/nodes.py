@@ -260,8 +260,11 @@ def _count_in_service(s: State, j: int) -> int:
 
 
 @outlined
-def fall_asleep(s: State) -> int:
-    """Put to sleep the free extents whose time has come; return how many nodes, and set the next time to look."""
+def fall_asleep(s: State, but_new: bool) -> int:  # kernels take no keywords
+    """Put to sleep the free extents whose time has come; return how many nodes, and set the next time to look.
+
+    ``but_new`` leaves those awake that came free at this very time.
+    """
     slept = 0
     following = np.inf
     for p in range(s.pool_first.shape[0]):
@@ -270,7 +273,7 @@ def fall_asleep(s: State) -> int:
         while a >= 0:
             b = s.fx_to[a]
             if s.fx_asleep[a] == 0:
-                if s.fx_since_s[a] + delay <= s.now[0]:
+                if s.fx_since_s[a] + delay <= s.now[0] and not (but_new and s.fx_since_s[a] == s.now[0]):
                     s.fx_asleep[a] = 1
                     s.asleep[p] += b - a
                     slept += b - a
