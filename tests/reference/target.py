@@ -508,8 +508,13 @@ class Machine:
 
     def match_target(self, *, uncapped: bool, spared: set[int]) -> None:
         """Set the one ratio, for all but the spared kinds, for which the power is the target, or the limit where that
-        is lower.
+        is lower. Nobody is spared while even the lowest caps of the others would leave power above the limit.
         """
+        resting = self.resting() + sum(map(self.rise, (j for j in self.starting() if j.kind in spared)))
+        resting += sum(j.nodes * (self.lowest(j) - self.setup.idle) for j in self.starting() if j.kind not in spared)
+        surely = resting + sum(j.nodes * (j.draw if j.kind in spared else self.lowest(j)) for j in self.working())
+        if surely > self.limit_w * (1 + 1e-9):
+            spared = set()
         goal = self.limit_w
         if not uncapped and self.target is not None:
             goal = min(goal, self.target)

@@ -10,7 +10,7 @@ from wattline.kernel.compiled import kernel
 from wattline.model.codes import TICK
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state.record import State
-from wattline.physics.power import lowest_node_w, lowest_share, span_w, uncapped_increase_w
+from wattline.physics.power import LIMIT_SLACK, lowest_node_w, lowest_share, span_w, uncapped_increase_w
 
 M_RATIO, M_GOAL, M_LOW, M_HIGH, M_SPARED = range(5)
 """memory: one minus the ratio in force, so that memory begins with *no cap*; what it was computed for, and which
@@ -25,24 +25,25 @@ def spared(s: State, c: int) -> bool:
 
 
 @kernel
-def reach_w(s: State) -> tuple[float, float]:
+def reach_w(s: State, spares: bool) -> tuple[float, float]:  # kernels take no keywords
     """Return the system's power at the lowest caps of all that may be capped, and without caps."""
     low_w, high_w = span_w(s)
     for i in range(s.n_active[0]):
         c = s.active[i]
-        if spared(s, c):
+        if spares and spared(s, c):
             low_w += s.c_watts[c] * s.level_busy[s.c_pool[c], s.level[s.c_pool[c]]] * (1.0 - lowest_share(s, c))
     return low_w, high_w
 
 
 @kernel
-def add_starting(s: State, low_w: float, high_w: float) -> tuple[float, float]:
+def add_starting(s: State, spares: bool, low_w: float, high_w: float) -> tuple[float, float]:
     """Return the same with the jobs that are starting, as if they ran."""
     for i in range(s.n_starting[0]):
         j = s.starting[i]
         high = uncapped_increase_w(s, j)
         high_w += high
-        low_w += high if spared(s, s.base_class[j]) else s.nodes[j] * (lowest_node_w(s, j) - s.idle_w[s.pool[j]])
+        free = spares and spared(s, s.base_class[j])
+        low_w += high if free else s.nodes[j] * (lowest_node_w(s, j) - s.idle_w[s.pool[j]])
     return low_w, high_w
 
 
@@ -80,13 +81,19 @@ def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
     A job at ratio γ draws floor + γ (draw - floor) on each node; γ is 1 (no caps) while the power without caps stays
     below the target and 0 when even the lowest caps exceed it. A select policy may ask for a pass without caps, or for
     none on the jobs of some kinds. A power limit below the target takes its place: jobs that were admitted under caps
-    stay under it when those are lifted.
+    stay under it when those are lifted, and nobody is spared while that would break it.
     """
     goal_w = s.limit_w[0]
     if s.uncap[0] == 0 and s.target_w[0] < goal_w:  # false without a target, which is NaN
         goal_w = s.target_w[0]
     s.uncap[0] = 0
-    low_w, high_w = reach_w(s)
+    low_w, high_w = reach_w(s, True)
+    spares = True
+    if s.limit_w[0] < np.inf:
+        surely_w, _ = add_starting(s, True, low_w, high_w)
+        if surely_w > s.limit_w[0] * (1.0 + LIMIT_SLACK):
+            spares = False
+            low_w, high_w = reach_w(s, False)
     comes = s.n_starting[0] > 0 and s.limit_w[0] < np.inf
     others = others_spared(s, memory[M_SPARED:])
     if not comes and not others and goal_w == memory[M_GOAL] and low_w == memory[M_LOW] and high_w == memory[M_HIGH]:
@@ -96,7 +103,7 @@ def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
     memory[M_HIGH] = high_w
     ratio = meeting(goal_w, low_w, high_w)
     if comes:  # a limit also holds for jobs that will be there in a moment
-        low_w, high_w = add_starting(s, low_w, high_w)
+        low_w, high_w = add_starting(s, spares, low_w, high_w)
         ratio = min(ratio, meeting(s.limit_w[0], low_w, high_w))
     if ratio == 1.0 and memory[M_RATIO] == 0.0:
         return 0
@@ -106,6 +113,6 @@ def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
             continue
         lowest_w = max(s.min_cap_w[s.c_pool[c]], s.c_floor_w[c])
         s.want_cap_w[c] = np.inf
-        if ratio < 1.0 and lowest_w < s.c_draw_w[c] and not spared(s, c):
+        if ratio < 1.0 and lowest_w < s.c_draw_w[c] and not (spares and spared(s, c)):
             s.want_cap_w[c] = lowest_w + ratio * (s.c_draw_w[c] - lowest_w)
     return 1
