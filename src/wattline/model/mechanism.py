@@ -214,7 +214,7 @@ def policy(
     params: Mapping[str, float | Param] | None = None,
     memory: int | Memory = 0,
     compiled: bool = False,
-    sorted_running: bool = False,
+    sorted_running: bool = True,
     caps: bool = False,
     solo_caps: bool = False,
 ) -> Callable[[Callable[..., int]], Mechanism]:
@@ -238,7 +238,8 @@ def policy(
     compiled
         Whether numba translates it.
     sorted_running
-        Whether it needs ``s.running`` sorted by estimated end.
+        Whether ``s.running`` is kept sorted by estimated end, and these ends up to date. A policy that does not look
+        at them is a little faster without.
     caps, solo_caps
         Whether a cap policy caps rate classes, and single jobs.
     """

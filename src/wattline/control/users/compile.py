@@ -156,7 +156,9 @@ def _translated(mechanism: Mechanism, signature: Any, checked: bool) -> Any:
         raise failed_compile(mechanism, problem) from None
     returns = compiled.overloads[signature.args].signature.return_type
     if isinstance(returns, (types.NoneType, types.Optional)):
-        raise PolicyError(f"{where(mechanism)}: every path must return an int, not all of them return anything")
+        raise PolicyError(
+            f"{where(mechanism)}: every path must return an int; some return None, raise an error or never end"
+        )
     if returns != types.int64:
         raise PolicyError(f"{where(mechanism)} must return an int, it returns {returns}")
     return compiled
