@@ -105,7 +105,7 @@ def test_cut_off_text_loses_one_counted_record(tmp_path: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", TEXT_READERS)
-@pytest.mark.parametrize("change", ["crlf", "bom", "gzip", "latin-1", "no newline at the end"])
+@pytest.mark.parametrize("change", ["crlf", "bom", "gzip", "gzip in pieces", "latin-1", "no newline at the end"])
 def test_layouts_that_change_nothing(tmp_path: Path, name: str, change: str) -> None:
     """CRLF, a byte order mark, gzip and a missing last newline change no job; latin-1 bytes are tolerated in names."""
     text = GOOD[name]
@@ -113,6 +113,7 @@ def test_layouts_that_change_nothing(tmp_path: Path, name: str, change: str) -> 
         "crlf": text.replace("\n", "\r\n").encode(),
         "bom": b"\xef\xbb\xbf" + text.encode(),
         "gzip": gzip.compress(text.encode()),
+        "gzip in pieces": b"".join(map(gzip.compress, (b"", text[:2].encode(), text[2:].encode()))),
         "latin-1": text.replace("name", "Jos\xe9")
         .replace("ann", "Ren\xe9")
         .replace("; Max", "; Ren\xe9: x\n; Max")

@@ -57,11 +57,21 @@ def peek(path: Path | str, size: int = 65536) -> bytes:
             head = file.read(size)
             if not head.startswith(GZIP_MAGIC):
                 return head
-            return zlib.decompressobj(wbits=31).decompress(head, size)
+            return _unpack_some(head, size)
         except zlib.error as problem:
             raise _damaged(path, problem) from None
         except OSError as problem:
             raise TraceError.at(path, f"cannot be read ({problem.strerror or problem})") from None
+
+
+def _unpack_some(packed: bytes, size: int) -> bytes:
+    """Return the first bytes of a content, as far as they can be had; it may be packed in several pieces."""
+    found = b""
+    while packed.startswith(GZIP_MAGIC) and len(found) < size:
+        piece = zlib.decompressobj(wbits=31)
+        found += piece.decompress(packed, size - len(found))
+        packed = piece.unused_data
+    return found
 
 
 def is_parquet(path: Path | str) -> bool:
