@@ -12,9 +12,9 @@ from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state.record import State
 from wattline.physics.power import LIMIT_SLACK, lowest_node_w, lowest_share, span_w, uncapped_increase_w
 
-M_RATIO, M_GOAL, M_LOW, M_HIGH, M_SPARED = range(5)
-"""memory: one minus the ratio in force, so that memory begins with *no cap*; what it was computed for, and which
-kinds were spared
+M_RATIO, M_GOAL, M_LOW, M_HIGH, M_NONE_SPARED, M_SPARED = range(6)
+"""memory: one minus the ratio in force, so that memory begins with *no cap*; what it was computed for, whether a limit
+kept all kinds from being spared, and which were to be
 """
 
 
@@ -72,7 +72,7 @@ def others_spared(s: State, before: Any) -> bool:
     wake=TICK,
     caps=True,
     target=True,
-    memory=Memory(fixed=4, per_kind=1),
+    memory=Memory(fixed=5, per_kind=1),
     source="AQA §3.4, eq. for γ",
 )
 def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
@@ -95,7 +95,8 @@ def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
             spares = False
             low_w, high_w = reach_w(s, False)
     comes = s.n_starting[0] > 0 and s.limit_w[0] < np.inf
-    others = others_spared(s, memory[M_SPARED:])
+    others = others_spared(s, memory[M_SPARED:]) or spares == (memory[M_NONE_SPARED] == 1.0)
+    memory[M_NONE_SPARED] = 0.0 if spares else 1.0
     if not comes and not others and goal_w == memory[M_GOAL] and low_w == memory[M_LOW] and high_w == memory[M_HIGH]:
         return 0
     memory[M_GOAL] = goal_w if not comes else np.nan
