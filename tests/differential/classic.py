@@ -27,7 +27,7 @@ from differential.classic_worlds import (
 from differential.fast import STATUS, policies, run, segments
 from policies.naive_places import NAIVE
 from reference.at_random import AT_RANDOM
-from reference.scheduler import Job, Scheduler, Setup
+from reference.scheduler import SAMPLE_S, Job, Scheduler, Setup
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
 from wattline.model.networks.flat import Flat
@@ -85,11 +85,14 @@ def simulate(world: World, params: dict[str, float] | None = None) -> tuple[Resu
         exceed=world.exceed,
         tick_s=world.tick or math.inf,
         quantum=world.tick > 0.0,
+        sample_s=SAMPLE_S,
         log_rows=64 if len(world.jobs) < 64 else 4096,
         decisions=False,
         timeline=False,
     )
-    chosen = policies(order=world.order, select=world.select, place=world.place, learn=world.learn)
+    chosen = policies(
+        order=world.order, select=world.select, place=world.place, learn=world.learn, profile=world.profile
+    )
     given = {
         "select": world.params if params is None else params,
         "order": {"truth": float(world.truth)} if world.truth else {},
@@ -164,6 +167,7 @@ def scheduled(world: World) -> Scheduler:
             ties=world.ties,
             sleep=world.sleep,
             tick=world.tick,
+            profile=world.profile,
         ),
     )
     slow.run()

@@ -43,6 +43,7 @@ class World:
     tick: float = 0.0
     """Seconds between two passes (0: one whenever something happens)."""
     seed: int = 0
+    profile: str = "known"
 
 
 # ------------------------------------------------------------------ drawing
@@ -114,6 +115,7 @@ def draw(rng: np.random.Generator, size: str) -> World:
         requeue=pick[15] < 0.8,
         keep_progress=pick[16] < 0.4,
         exceed=pick[17] < 0.3,
+        profile=_one(("known", "known", "known", "maximum", "oracle"), pick[17] * 100 % 1),
     )
 
 
@@ -274,6 +276,7 @@ PLAIN: dict[str, Any] = {
     "sleep": [],
     "tick": 0.0,
     "seed": 0,
+    "profile": "known",
 }
 
 

@@ -32,7 +32,10 @@ from dataclasses import dataclass, field
 SAME_S, SAME_SHARE = 1e-6, 1e-14
 """Times that are computed apart and differ by less (in seconds, of the time) are one instant."""
 ENDED, KILLED, FAILED = "finished", "killed", "failed"
-END, NODE, ENVELOPE, ARRIVAL, AGAIN, AWAKE = "end", "node", "envelope", "arrival", "again", "awake"
+END, NODE, ENVELOPE, ARRIVAL, AGAIN, AWAKE, SAMPLE = "end", "node", "envelope", "arrival", "again", "awake", "sample"
+
+SAMPLE_S, QUIET_SAMPLES = 1e6, 3
+"""How often power is sampled where it is not known, and after how many samples that start nobody none ever will."""
 
 LIMIT_SLACK = 1e-9
 """A power limit is kept to within a billionth of it."""
@@ -109,6 +112,8 @@ class Setup:
     """Seconds between the times at which control passes; 0: whenever something happens."""
     highest_w: float = 300.0
     """What a node draws while it wakes, at least."""
+    profile: str = "known"
+    """What admission counts for a node of a job: what it draws (known, oracle) or the greatest power (maximum)."""
 
 
 class Scheduler:
@@ -141,6 +146,7 @@ class Scheduler:
         self.idle_energy = 0.0
         self.stamp = self.passes = 0
         self.again = math.inf
+        self.samples, self.quiet = 1, 0
         self.memory: dict[str, object] = {}
         self.seen: dict[int, list[float]] = {}
         self.due: list[tuple[float, int, Job]] = []
@@ -160,7 +166,8 @@ class Scheduler:
         """Turn away who can never run, and who waits for one of those."""
         rest = [self.rest_w(p) for p in range(len(self.setup.classes))]
         rest_w = sum(count * w for (count, _), w in zip(self.setup.classes, rest, strict=True))
-        most_w = max([self.limit_w, *(w for _, w in self.steps)]) if not self.setup.exceed else math.inf
+        known = self.setup.profile == "known" and not self.setup.exceed
+        most_w = max([self.limit_w, *(w for _, w in self.steps)]) if known else math.inf
         for job in self.jobs:
             wide = job.nodes > self.setup.classes[job.pool][0]
             may_wake = self.sleep_of(job.pool)[3] > 0
@@ -202,10 +209,15 @@ class Scheduler:
             times += [min(sleepy.values())] if (sleepy := self.sleepy()) else []
             times += [self.start_s + (self.ticked + 1) * self.setup.tick] if self.pending else []
             times += [self.again] if self.again < math.inf else []
+            times += [t for t in (self.next_sample(),) if t < math.inf and self.quiet < QUIET_SAMPLES]
             if not times or not (self.future or self.queue or self.running or self.due):
                 return
             self.to(max(self.now, min(times)))
             self.instant()
+
+    def next_sample(self) -> float:
+        """Return when power is sampled next; select is asked then, too, where admission does not know it."""
+        return self.start_s + self.samples * SAMPLE_S if self.setup.profile != "known" else math.inf
 
     def to(self, t: float) -> None:
         """Let time pass."""
@@ -272,6 +284,9 @@ class Scheduler:
         if self.again <= self.now:
             self.again = math.inf
             happened.add(AGAIN)
+        if self.next_sample() <= self.now:
+            self.samples, self.quiet = self.samples + 1, self.quiet + 1
+            happened.add(SAMPLE)
         while self.future and self.future[0].submit <= self.now:
             if self.arrive(self.future.pop(0)):
                 happened.add(ARRIVAL)
@@ -397,10 +412,15 @@ class Scheduler:
                     job.expected = asked
 
     def power(self) -> float:
-        """Watts drawn now."""
+        """Watts drawn now, as admission counts them."""
         awake = sum(len(self.free[p] - self.asleep) * w for p, (_, w) in enumerate(self.setup.classes))
         asleep = sum(self.sleep_of(self.pool_of[n])[0] for n in self.asleep)
-        return awake + asleep + sum(j.nodes * (self.waking_w(j) if j.wakes else j.draw) for j in self.running)
+        busy = sum(j.nodes * (self.waking_w(j) if j.wakes else self.believed(j)) for j in self.running)
+        return awake + asleep + busy
+
+    def believed(self, job: Job) -> float:
+        """Watts that admission counts for a node of a job that works."""
+        return self.setup.highest_w if self.setup.profile == "maximum" else job.draw
 
     def waking_w(self, job: Job) -> float:
         """Watts of a node of a job while its nodes wake."""
@@ -415,7 +435,7 @@ class Scheduler:
     def counted(self, job: Job) -> float:
         """Watts that count for a node of a job that starts now, some of whose nodes may have to wake."""
         wakes = self.asleep_before[job.pool] > 0 and self.sleep_of(job.pool)[3] > 0
-        return self.waking_w(job) if wakes else job.draw
+        return self.waking_w(job) if wakes else self.believed(job)
 
     def increase(self, job: Job) -> float:
         """Watts that a start adds at most: it may get all the nodes that slept when the pass began."""
@@ -425,7 +445,8 @@ class Scheduler:
 
     def gives_back(self, job: Job) -> float:
         """Watts by which power falls when a running job ends."""
-        watts = self.counted(job) if job.in_pass == self.passes else self.waking_w(job) if job.wakes else job.draw
+        runs = self.waking_w(job) if job.wakes else self.believed(job)
+        watts = self.counted(job) if job.in_pass == self.passes else runs
         idle = self.setup.classes[job.pool][1]
         return job.nodes * (watts - idle) + (job.nodes - self.frees(job)) * idle
 
@@ -445,7 +466,7 @@ class Scheduler:
             self.expect_anew()
             return
         self.asleep_before = [len(free & self.asleep) for free in self.free]
-        if self.setup.dynamic_order and self.setup.order:
+        if self.setup.dynamic_order and self.setup.order and (happened != {SAMPLE} or self.setup.tick):
             for job in self.queue:
                 job.key = self.setup.order(job, self.now)
         self.queue.sort(key=lambda j: (j.key, j.seq))
@@ -473,6 +494,7 @@ class Scheduler:
 
     def start(self, job: Job) -> None:
         """Put a job on free nodes: the lowest, or those that the place policy picks."""
+        self.quiet = 0
         self.queue.remove(job)
         before = self.power() + self.increase(job)
         free = sorted(self.free[job.pool])

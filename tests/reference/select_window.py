@@ -55,9 +55,8 @@ def _in_service(m: Scheduler, p: int) -> int:
 
 def _never_fits(m: Scheduler, job: Job) -> bool:
     idle_w = sum(_in_service(m, p) * w for p, (_, w) in enumerate(m.setup.classes))
-    return m.limit_w < math.inf and idle_w + job.nodes * (job.draw - m.setup.classes[job.pool][1]) > m.limit_w * (
-        1 + 1e-9
-    )
+    alone_w = idle_w + job.nodes * (m.believed(job) - m.setup.classes[job.pool][1])
+    return m.limit_w < math.inf and alone_w > m.limit_w * (1 + 1e-9)
 
 
 def _overdue(m: Scheduler, line: list[Job], patience: float) -> Job | None:
