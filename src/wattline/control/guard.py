@@ -168,7 +168,7 @@ def shed(s: State) -> None:
 
 @outlined
 def set_levels(s: State) -> None:
-    """Apply the wanted speed levels of node classes.
+    """Apply the wanted speed levels of node classes, but for those that would lift power above the limit.
 
     Where some nodes need less power from then on, and there is a limit, waiting jobs are looked at again: another pass
     follows in the same instant, one at most.
@@ -182,6 +182,12 @@ def set_levels(s: State) -> None:
             record(s, codes.ACT_LEVEL, p, want, np.inf, codes.CHOSEN, codes.BAD_LEVEL)
             s.want_level[p] = s.level[p]
             continue
+        if s.limit_w[0] < np.inf:
+            increase_w = power.level_increase_w(s, p, want)
+            if increase_w > max(0.0, power.headroom_w(s)) + power.LIMIT_SLACK * s.limit_w[0]:
+                record(s, codes.ACT_LEVEL, p, want, np.inf, codes.CHOSEN, codes.OVER_LIMIT)
+                s.want_level[p] = s.level[p]
+                continue
         before = s.level[p]
         falls |= s.level_busy[p, want] < s.level_busy[p, before] or s.level_idle_w[p, want] < s.level_idle_w[p, before]
         s.level[p] = want
@@ -191,6 +197,8 @@ def set_levels(s: State) -> None:
         for c in range(s.c_pool.shape[0]):
             if s.c_pool[c] == p:
                 clocks.apply_cap(s, c, s.c_cap_w[c])
+        if s.option[OPT_BELIEF] == 1:
+            power.refresh_belief(s)
     if falls and s.q_len[0] > 0 and s.limit_w[0] < np.inf and s.again_s[0] < s.now[0]:
         s.again_s[0] = s.now[0]
         s.happened[0] |= codes.ENVELOPE

@@ -194,6 +194,31 @@ def end_decrease_w(s: State, j: int) -> float:
     return s.nodes[j] * (busy_w - idle_w) + margin_w + (s.nodes[j] - count_back(s, j)) * idle_w
 
 
+@outlined
+def level_increase_w(s: State, p: int, level: int) -> float:
+    """Return by how much the power that admission counts rises when the nodes of a class change their speed level."""
+    before = s.level_busy[p, s.level[p]]
+    grows = s.level_busy[p, level] / before - 1.0 if before > 0.0 else 0.0
+    busy_w = 0.0
+    if counts_belief(s):
+        for i in range(listed(s)):
+            j = s.running[i]
+            if s.pool[j] == p and s.status[j] == RUNNING:
+                busy_w += s.nodes[j] * believed_node_w(s, j)
+    else:
+        for i in range(s.n_active[0]):
+            c = s.active[i]
+            if s.c_pool[c] == p:
+                busy_w += s.c_watts[c] * coming_power(s, c)
+    idle = s.free[p] - s.asleep[p] + s.paused[p]
+    for i in range(s.n_starting[0]):
+        j = s.starting[i]
+        if s.pool[j] == p:
+            busy_w += s.nodes[j] * node_w(s, j, s.cap_w[j])
+            idle -= s.nodes[j]  # they idle until they begin, and are counted as if they had begun
+    return busy_w * grows + idle * (s.level_idle_w[p, level] - s.idle_w[p])
+
+
 @kernel
 def waking_node_w(s: State, j: int, cap_w: float) -> float:
     """Return what counts for a node of a job while its nodes wake: the class's greatest power, or the job's if it
