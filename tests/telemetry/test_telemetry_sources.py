@@ -96,6 +96,7 @@ NOTATIONS = {
     "iso without zone": lambda t: pl.Series(
         [datetime.fromtimestamp(x, UTC).strftime("%Y-%m-%d %H:%M:%S") for x in (t + EPOCH).to_list()]
     ),
+    "seconds as texts": lambda t: t.cast(pl.Int64).cast(pl.String),  # 900 comes before 1200
     "dates": lambda t: ((t + EPOCH) * 1e6).cast(pl.Int64).cast(pl.Datetime("us", "UTC")),
 }
 
@@ -175,7 +176,7 @@ def test_without_the_drivers_one_line_says_what_to_install(tmp_path: Path, monke
         open_source(str(tmp_path / "p.db"))
 
 
-@pytest.mark.parametrize("kind", ["timestamptz", "double precision"])
+@pytest.mark.parametrize("kind", ["timestamptz", "double precision", "text"])
 def test_postgresql(kind: str, clean: tuple[Work, pl.DataFrame], tmp_path: Path, postgres: str) -> None:
     """Samples from a PostgreSQL server give what those from a file do."""
     work, frame = clean

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _TEXT = re.compile(r"char|text|clob|string|date|time", re.IGNORECASE)
 _STAMP = re.compile(r"timestamp|date", re.IGNORECASE)
+_NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?\s*$"
 _PART = re.compile(r'"(?:[^"]|"")+"|[^."]+')
 _PARTS = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
 BATCH_ROWS, BATCH_BYTES = 1 << 16, 4 << 20
@@ -58,7 +59,7 @@ class SqlSource:
         import polars as pl
 
         columns = ", ".join(f"{self._read(name, time)} AS {quoted(name)}" for name in dict.fromkeys(wanted))
-        order = "rowid" if self.order == "rowid" and "rowid" not in self.columns else quoted(self.order or time)
+        order = self._order(self.order or time)
         with self._connected() as connection, _statement(connection) as statement:
             key = "adbc.postgresql.batch_size_hint_bytes" if self.postgres else "adbc.sqlite.query.batch_rows"
             statement.set_options(**{key: str(BATCH_BYTES if self.postgres else BATCH_ROWS)})
@@ -67,6 +68,17 @@ class SqlSource:
                 stream = iter(heard(lambda: nanoarrow.ArrayStream(statement.execute_query()[0]), statement))
                 while (batch := heard(lambda: next(stream, None), statement)) is not None:
                     yield _checked(self._where, pl.Series(batch).struct.unnest())
+
+    def _order(self, name: str) -> str:
+        """Return what puts rows in the order of a column: texts that are numbers by their number, others as texts."""
+        column = quoted(name)
+        if name not in self._kinds:
+            return name  # SQLite's number of a row
+        if not _TEXT.search(self._kinds[name]) or _STAMP.search(self._kinds[name]):
+            return column
+        if self.postgres:
+            return f"CASE WHEN {column} ~ '{_NUMBER}' THEN {column}::double precision END, {column}"
+        return f"CAST({column} AS REAL), {column}"  # of a date that is its year, or its first part as the text has it
 
     def _read(self, name: str, time: str) -> str:
         """Return how a column is read: as it is if it is text, else as a number, so that no batch changes the type."""
