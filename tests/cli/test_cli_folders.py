@@ -257,6 +257,16 @@ def test_a_comparison_that_was_cut_off_is_called_that(folder: Path, wattline: Ca
     assert "(0 of its runs are done); compare again with wattline compare\n" in wattline("report", "both").err
 
 
+def test_a_pipe_in_place_of_a_lock_is_not_waited_for(tmp_path: Path) -> None:
+    """Somebody else holds the folder, as far as can be known: that is said at once."""
+    os.mkfifo(tmp_path / ".out.lock")
+    with (
+        pytest.raises(TraceError, match=r"another run is writing there; .* delete .*out\.lock"),
+        held(tmp_path / "out"),
+    ):
+        pass
+
+
 def test_a_full_disk_leaves_no_piece_of_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lock that could only be begun is taken away again."""
 

@@ -45,6 +45,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cache").mkdir()
     monkeypatch.setattr(compile_cache, "cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(compile_cache, "_told", set())
+    monkeypatch.setattr(compile_cache, "_unkept", set())
     return tmp_path / "cache"
 
 
@@ -68,6 +69,27 @@ def test_damaged_code_is_said_and_made_again(place: Path, ending: str, damage: C
     assert "\n" not in str(told[0].message)
     assert str(file) in str(told[0].message)
     assert (hits(again), again(21.0)) == (0, 42.0)
+    assert hits(entry(SIGNATURE)(_twice)) == 1
+
+
+@needs_jit
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+def test_files_that_others_may_write_to_are_not_run(place: Path, ending: str) -> None:
+    """Code in a file that others could have written is made again; so is what a pipe has taken the place of, which
+    nobody waits for.
+    """
+    entry(SIGNATURE)(_twice)
+    (file,) = place.rglob(f"*{ending}")
+    assert file.stat().st_mode & 0o022 == 0
+    file.chmod(0o646)
+    with pytest.warns(UserWarning, match=r"compiled code is damaged \(other users may write to it\)"):
+        assert hits(entry(SIGNATURE)(_twice)) == 0
+    assert hits(entry(SIGNATURE)(_twice)) == 1
+    file.unlink()
+    os.mkfifo(file)
+    compile_cache._told.clear()
+    with pytest.warns(UserWarning, match=r"compiled code is damaged \(cannot be read \(is a pipe, expected a file\)\)"):
+        assert hits(entry(SIGNATURE)(_twice)) == 0
     assert hits(entry(SIGNATURE)(_twice)) == 1
 
 
@@ -133,6 +155,9 @@ def test_a_disk_that_takes_no_more(place: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Path, "replace", full)
     with pytest.warns(UserWarning, match=r"compiled code cannot be kept there \(No space left on device\)"):
         made: Any = entry(SIGNATURE)(_twice)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it is said once
+        entry(SIGNATURE)(_twice)
     assert made(1.0) == 2.0
     assert not [path for path in place.rglob("*") if path.is_file()]
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from wattline.errors import TraceError
+from wattline.files import read_regular
 
 
 def lock_of(folder: Path) -> Path:
@@ -108,7 +109,7 @@ def _remove(lock: Path, dead: dict[str, Any]) -> None:
 def _read(lock: Path) -> dict[str, Any] | None:
     """Return what a lock says: nothing of one that is not there, an empty table of one that cannot be read."""
     try:
-        found = json.loads(lock.read_text(encoding="utf-8"))
+        found = json.loads(read_regular(lock))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError):

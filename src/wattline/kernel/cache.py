@@ -34,6 +34,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from wattline.errors import InputError
+from wattline.files import open_regular
 from wattline.kernel.sources import cache_root, fingerprint
 
 _config: Any = numba.config  # its attributes are made at run time
@@ -113,14 +114,19 @@ def refuse_foreign(folder: Path, *, sticky: bool = False) -> None:
             "would be run "
             f"as you; {instead}"
         )
-    loose = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if loose & stat.S_IWGRP and _is_private(found.st_gid):
-        loose &= ~stat.S_IWGRP
-    if loose and not (sticky and found.st_mode & stat.S_ISVTX):
+    if _is_loose(found) and not (sticky and found.st_mode & stat.S_ISVTX):
         raise InputError(
             f"{folder}: other users may write to it, and compiled code that lies there would be run as you; "
             f"chmod go-w {folder} and delete what is in it, or {instead}"
         )
+
+
+def _is_loose(found: os.stat_result) -> bool:
+    """Tell whether others may write to a file or folder."""
+    loose = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if loose == stat.S_IWGRP and _is_private(found.st_gid):
+        return False
+    return loose != 0
 
 
 def _user(uid: int) -> str:
@@ -179,6 +185,7 @@ def _write_sealed(path: Path, body: bytes) -> None:
     part = path.with_name(f"{path.name}.tmp.{uuid.uuid4().hex[:16]}")
     try:
         part.write_bytes(_MAGIC + _digest(path.name, body) + body)
+        part.chmod(0o644)  # others may not write to it, whatever the user's umask says
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
@@ -188,11 +195,17 @@ def _write_sealed(path: Path, body: bytes) -> None:
 def _read_sealed(path: Path) -> bytes | None:
     """Return what was written to a file (None: there is none)."""
     try:
-        text = path.read_bytes()
+        with open_regular(path) as file:
+            found = os.fstat(file.fileno())
+            text = file.read()
     except FileNotFoundError:
         return None
     except OSError as problem:
         raise _DamagedError(f"cannot be read ({problem.strerror})") from None
+    if hasattr(os, "geteuid") and found.st_uid not in (os.geteuid(), 0):
+        raise _DamagedError(f"it belongs to another user, {_user(found.st_uid)}")
+    if _is_loose(found):
+        raise _DamagedError("other users may write to it")
     start = len(_MAGIC) + _DIGEST
     if len(text) < start:
         raise _DamagedError("is cut off" if text else "is empty")
@@ -203,6 +216,8 @@ def _read_sealed(path: Path) -> bytes | None:
 
 _told: set[Path] = set()
 """Folders whose damage this process has told of."""
+_unkept: set[str | None] = set()
+"""Why this process has said that code cannot be kept."""
 
 
 def _say_damaged(path: Path, problem: object) -> None:
@@ -226,7 +241,14 @@ def write_if_possible(path: Path, body: bytes) -> None:
     try:
         _write_sealed(path, body)
     except OSError as problem:
-        warnings.warn(f"{path.parent}: compiled code cannot be kept there ({problem.strerror})", stacklevel=2)
+        _say_unkept(path.parent, problem)
+
+
+def _say_unkept(folder: Path, problem: OSError) -> None:
+    """Say, once a process and cause, that compiled code cannot be kept."""
+    if problem.strerror not in _unkept:
+        _unkept.add(problem.strerror)
+        warnings.warn(f"{folder}: compiled code cannot be kept there ({problem.strerror})", stacklevel=3)
 
 
 class SealedFiles:
@@ -392,7 +414,7 @@ class SealedCache(FunctionCache):
         try:
             self._save_with_names(sig, data) if FAST else super().save_overload(sig, data)
         except OSError as problem:
-            warnings.warn(f"{self._cache_path}: compiled code cannot be kept there ({problem.strerror})", stacklevel=2)
+            _say_unkept(Path(self._cache_path), problem)
 
 
 def _needed(compiled: Any) -> tuple[str, ...]:
