@@ -39,7 +39,8 @@ class RunSpec(Section):
         math.inf, description="period of the control tick (default: none, or `control` of the regulation)"
     )
     passes: Literal["events", "ticks"] = Field(
-        "events", description="decide whenever something happens, or at ticks only (a scheduling quantum)"
+        "events",
+        description="decide whenever something happens, or only at the next tick after it (a scheduling quantum)",
     )
     until: Duration = Field(
         math.inf, gt=0, description="stop this long after the run began (default: when all is done)"

@@ -52,7 +52,9 @@ class NodesSpec(Section):
         description="power per busy node whose job says nothing else, at full speed (with `levels` the default is that "
         "of rate 1, or else of the fastest)",
     )
-    min_cap: Power | None = Field(None, description="lowest cap the hardware takes (default: cannot be capped)")
+    min_cap: Power | None = Field(
+        None, description="lowest cap the hardware takes (default: only jobs with a `floor` of their own can be capped)"
+    )
     sleep: SleepSpec | None = Field(None, description="sleep state")
     levels: list[LevelSpec] = Field(
         default_factory=list,
