@@ -83,6 +83,7 @@ def simulate(world: World, params: dict[str, float] | None = None) -> tuple[Resu
         keep_progress=world.keep_progress,
         limit_w=world.limit,
         exceed=world.exceed,
+        shed=world.shed,
         tick_s=world.tick or math.inf,
         quantum=world.tick > 0.0,
         sample_s=SAMPLE_S,
@@ -168,6 +169,7 @@ def scheduled(world: World) -> Scheduler:
             sleep=world.sleep,
             tick=world.tick,
             profile=world.profile,
+            shed=world.shed,
         ),
     )
     slow.run()

@@ -44,6 +44,7 @@ class World:
     """Seconds between two passes (0: one whenever something happens)."""
     seed: int = 0
     profile: str = "known"
+    shed: bool = False
 
 
 # ------------------------------------------------------------------ drawing
@@ -115,6 +116,7 @@ def draw(rng: np.random.Generator, size: str) -> World:
         requeue=pick[15] < 0.8,
         keep_progress=pick[16] < 0.4,
         exceed=pick[17] < 0.3,
+        shed=bool(limit) and pick[16] * 100 % 1 < 0.25,
         profile=_one(("known", "known", "known", "maximum", "oracle"), pick[17] * 100 % 1),
     )
 
@@ -277,6 +279,7 @@ PLAIN: dict[str, Any] = {
     "tick": 0.0,
     "seed": 0,
     "profile": "known",
+    "shed": False,
 }
 
 

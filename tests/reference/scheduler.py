@@ -112,6 +112,8 @@ class Setup:
     """Seconds between the times at which control passes; 0: whenever something happens."""
     highest_w: float = 300.0
     """What a node draws while it wakes, at least."""
+    shed: bool = False
+    """Whether jobs are stopped while power is above the limit, the last started first."""
     profile: str = "known"
     """What admission counts for a node of a job: what it draws (known, oracle) or the greatest power (maximum)."""
 
@@ -368,6 +370,15 @@ class Scheduler:
         job.preemptions += 1
         self.enter(job)
 
+    def shed(self) -> None:
+        """Stop jobs until power is below the limit, the last started first; one alone may be above it where the rule
+        says so.
+        """
+        while self.running and self.power(drawn=True) > self.limit_w * (1 + LIMIT_SLACK):
+            if len(self.running) == 1 and self.setup.exceed:
+                return
+            self.preempt(max(self.running, key=lambda j: (j.taken, j.number)))
+
     def change(self, up: int, _number: int, outage: tuple[float, float, int, int, bool]) -> None:
         """Nodes leave (their jobs lose them unless they drain) or return."""
         nodes = range(outage[2], outage[2] + outage[3])
@@ -411,11 +422,12 @@ class Scheduler:
                 if self.now < asked < job.expected:
                     job.expected = asked
 
-    def power(self) -> float:
-        """Watts drawn now, as admission counts them."""
+    def power(self, *, drawn: bool = False) -> float:
+        """Watts drawn now, as admission counts them or (drawn) as they are."""
         awake = sum(len(self.free[p] - self.asleep) * w for p, (_, w) in enumerate(self.setup.classes))
         asleep = sum(self.sleep_of(self.pool_of[n])[0] for n in self.asleep)
-        busy = sum(j.nodes * (self.waking_w(j) if j.wakes else self.believed(j)) for j in self.running)
+        works = (lambda j: j.draw) if drawn else self.believed
+        busy = sum(j.nodes * (self.waking_w(j) if j.wakes else works(j)) for j in self.running)
         return awake + asleep + busy
 
     def believed(self, job: Job) -> float:
@@ -460,6 +472,8 @@ class Scheduler:
 
     def do_pass(self, happened: set[str]) -> None:
         """Sort the queue and start what the rule allows; nothing running, nothing started: one may exceed the limit."""
+        if self.setup.shed:
+            self.shed()
         if not self.queue:
             return
         if happened == {AWAKE}:
