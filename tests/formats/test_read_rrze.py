@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from wattline.errors import TraceError
 from wattline.formats.jobs import guess_format, read_trace
 from wattline.formats.jobs.rrze.read import read_rrze
+from wattline.formats.jobs.rrze.slurm import span_s
 from wattline.generate.kinds_from_log import find_kinds
 from wattline.reading.notes import Trace
 
@@ -172,6 +173,7 @@ def test_emmy_jobs_that_are_none(tmp_path: Path, lines: list[str], reason: str) 
         ("5|2018-12-31T08:27|Unknown|2019-01-01T08:27|7|1-00:00|00:00|u|n", "deleted before it started"),
         ("5|Unknown|2018-12-31T08:27|2019-01-01T08:27|7|1-00:00|1-00:00|u|n", "submit time unknown"),
         ("5|2018-12-31T08:27|2018-12-31T08:27|Unknown|7|1-00:00|1-00:00|u|n", "not finished when the log ends"),
+        ("5|2018-12-31T08:27|2018-12-31T08:27|01.01.2019|7|1-00:00|1-00:00|u|n", "end time cannot be read"),
         ("5|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T08:27|7|1-00:00|INVALID|u|n", "run time unknown"),
         ("5|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T08:27|7|1-00:00|01:60|u|n", "run time unknown"),
         (
@@ -190,6 +192,27 @@ def test_meggie_rows_that_are_no_jobs(tmp_path: Path, row: str, reason: str) -> 
     assert (trace.records, len(trace.jobs)) == (3, 2)
     with pytest.raises(TraceError, match=r"jobs-01.txt:4: "):
         read_trace(path, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "elapsed", "told"),
+    [
+        ("2018-12-31T08:27", "2019-01-01T08:28", "1-00:00", 0),  # to the minute
+        ("2019-03-30T12:00", "2019-03-31T13:00", "1-00:00", 0),  # clocks were set forward
+        ("2018-12-31T08:27", "2019-01-01T08:27", "9-00:00", 1),
+        ("2018-12-31T08:27", "2017-12-31T08:27", "1-00:00", 1),
+        ("2018-12-31T08:27", "2019-02-31T08:27", "1-00:00", 1),
+    ],
+)
+def test_a_run_time_that_start_and_end_contradict_is_told(
+    tmp_path: Path, start: str, end: str, elapsed: str, told: int
+) -> None:
+    """The run time counts, as Slurm says it, and the page says that the row contradicts itself."""
+    row = f"5|{start}|{start}|{end}|7|1-00:00|{elapsed}|u|n"
+    trace = read_trace(cluster(tmp_path, "meggie", [HEADER, *MEGGIE, row], MEGGIE_POWER))
+    reason = "the run time is not the end less the start: the run time counts"
+    assert counts(trace, "kept").get(reason, 0) == told
+    assert span_s(elapsed) in trace.jobs.work_s.tolist()
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,19 @@ limit may also be what Slurm takes for one: ``30`` is minutes, ``1-12`` a day an
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from pathlib import Path
 
 from wattline.formats.jobs.rrze.log import Job, Log
 from wattline.reading.fields import UNLIMITED_WORDS
 from wattline.reading.notes import quote
+from wattline.units import HOUR_S
 
 WIDTH = 9
+UNFINISHED = ("unknown", "none", "n/a")
+"""What Slurm writes for the end of a job that runs."""
+EITHER_S = 60.0
+"""How far times to the minute may be off together."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?")
 _MINUTES = re.compile(r"\d{1,8}")
 _DAYS = re.compile(r"\d{1,4}-\d{1,2}")
@@ -37,7 +43,10 @@ def read_slurm_jobs(log: Log, file: Path, text: bytes) -> None:
                 "dropped", f"malformed: expected {WIDTH} fields that begin with a job number", file, number, quote(line)
             )
             continue
-        _add(log, before, _job(file, number, line, cells))
+        job = _job(file, number, line, cells)
+        if _contradicts(job):
+            log.note_job("kept", "the run time is not the end less the start: the run time counts", job)
+        _add(log, before, job)
 
 
 def _job(file: Path, number: int, line: str, cells: list[str]) -> Job:
@@ -62,7 +71,8 @@ def _job(file: Path, number: int, line: str, cells: list[str]) -> Job:
     elif not job.queued:
         job.lost = "submit time unknown"
     elif not job.ended:
-        job.lost = "not finished when the log ends"
+        runs = not end or end.lower() in UNFINISHED
+        job.lost = "not finished when the log ends" if runs else "end time cannot be read"
     elif not job.run_s >= 0:
         job.lost = "run time unknown"
     elif job.nodes < 1:
@@ -72,6 +82,17 @@ def _job(file: Path, number: int, line: str, cells: list[str]) -> Job:
     if not job.limit_s > 0:
         job.limit_s = float("nan")
     return job
+
+
+def _contradicts(job: Job) -> bool:
+    """Tell whether the run time is not the time from start to end: times to the minute, but for a change of clocks."""
+    if job.lost:
+        return False
+    try:
+        took_s = (datetime.fromisoformat(job.ended) - datetime.fromisoformat(job.started)).total_seconds()
+    except ValueError:  # no day of the calendar
+        return True
+    return all(abs(took_s - job.run_s + shift_s) > EITHER_S for shift_s in (-HOUR_S, 0.0, HOUR_S))
 
 
 def _add(log: Log, before: dict[int, Job], job: Job) -> None:
