@@ -33,7 +33,7 @@ def act(s: Any, what: int, p: int, a: int, b: int) -> int:
         return 0
     if what == IS_FREE:
         return 1 if nodes.is_free(s, p, a, b) else 0
-    return nodes.fall_asleep(s)
+    return nodes.fall_asleep(s, False)
 
 
 ways = {"plain": plain(act), "compiled": numba.njit(act) if JIT else act}

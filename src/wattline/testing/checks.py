@@ -13,7 +13,6 @@ from wattline.control.users.compile import callable_from_python, check_signature
 from wattline.errors import PolicyError, RunError, WattlineError
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism
-from wattline.model.state.switches import N_REFUSED
 from wattline.sim.simulate import Simulation
 from wattline.testing import watch, worlds
 from wattline.testing.report import CheckError
@@ -154,11 +153,15 @@ def check_legal(mechanism: Mechanism, params: Params = None) -> None:
     several = () if mechanism.one_class else (worlds.several_classes(),)
     for world in (worlds.busy(), *several, worlds.limited()):
         result = play(watched, world, params)
-        if result.state.counter[N_REFUSED]:
-            at = int(np.argmax(~np.isin(result.logs["a_verdict"], (codes.OK, codes.CLIPPED))))
+        verdicts, kinds = result.logs["a_verdict"], result.logs["a_kind"]
+        refused = ~np.isin(verdicts, (codes.OK, codes.CLIPPED))
+        # speed levels need not heed the limit: they are asked for again
+        refused &= ~((kinds == codes.ACT_LEVEL) & (verdicts == codes.OVER_LIMIT))
+        if refused.any():
+            at = int(np.argmax(refused))
             kind = codes.ACTION_NAMES[result.logs["a_kind"][at]]
             verdict = codes.VERDICT_NAMES[result.logs["a_verdict"][at]]
-            count = int(result.state.counter[N_REFUSED])
+            count = int(refused.sum())
             with told(mechanism, world):
                 raise CheckError(
                     f"{count} proposals were refused; first a {kind} at {result.logs['a_time_s'][at]:g} s: {verdict}"
