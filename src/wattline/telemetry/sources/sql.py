@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _TEXT = re.compile(r"char|text|clob|string|date|time", re.IGNORECASE)
 _STAMP = re.compile(r"timestamp|date", re.IGNORECASE)
-_NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?\s*$"
+_NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,2})?\s*$"
 _PART = re.compile(r'"(?:[^"]|"")+"|[^."]+')
 _PARTS = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
 BATCH_ROWS, BATCH_BYTES = 1 << 16, 4 << 20
