@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wattline.control.every_run import begin_period_now
 from wattline.control.logs import log_event_now, record_now
 from wattline.control.users.compile import callable_from_python
 from wattline.control.users.complaints import where
@@ -86,10 +87,15 @@ def _note(s: State, holds_from_s: float, kept: bool) -> None:
     mean_w, reserve_w = (float(s.want_mean_w[0]), float(s.want_reserve_w[0])) if kept else (np.nan, 0.0)
     s.next_mean_w[0], s.next_reserve_w[0] = mean_w, reserve_w
     s.next_bid_s[0] = holds_from_s
-    if holds_from_s > s.now[0]:
-        return
+    if holds_from_s <= s.now[0]:
+        begin(s)
+
+
+def begin(s: State) -> None:
+    """Let the bid that was made last hold from now on."""
     s.next_bid_s[0] = np.inf
-    put_in_force(s, mean_w, reserve_w)
+    begin_period_now(s)
+    put_in_force(s, float(s.next_mean_w[0]), float(s.next_reserve_w[0]))
 
 
 def put_in_force(s: State, mean_w: float, reserve_w: float) -> None:

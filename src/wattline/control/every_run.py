@@ -42,18 +42,30 @@ def pop_due(s: State) -> int:
     return j
 
 
+@kernel
+def begin_period(s: State) -> None:
+    """Note where the error and the signal stand while a bid of the bid policy begins to hold."""
+    s.period_exceed_s[0] = s.exceed_s[0]
+    s.period_signal[0] = max(0, s.signal_at[0] - 1)
+
+
+begin_period_now = getattr(begin_period, "py_func", begin_period)
+"""``begin_period`` as Python calls it, outside the compiled loop."""
+
+
 @outlined
 def step_regulation(s: State) -> int:
     """Bring bid and signal up to now; return what happened."""
     t = s.now[0]
     mask = 0
+    begins = s.next_bid_s[0] <= t
     while s.bid_at[0] < s.bid_s.shape[0] and s.bid_s[s.bid_at[0]] <= t:
         s.mean_w[0] = s.bid_mean_w[s.bid_at[0]]
         s.reserve_w[0] = s.bid_reserve_w[s.bid_at[0]]
         s.bid_at[0] += 1
         mask = codes.ENVELOPE
         log_bid(s)
-    if s.next_bid_s[0] <= t:
+    if begins:
         s.mean_w[0] = s.next_mean_w[0]
         s.reserve_w[0] = s.next_reserve_w[0]
         s.next_bid_s[0] = np.inf
@@ -62,6 +74,8 @@ def step_regulation(s: State) -> int:
     while s.signal_at[0] < s.signal.shape[0] and s.signal_from_s[0] + s.signal_at[0] * s.signal_step_s[0] <= t:
         s.signal_at[0] += 1
         mask = codes.ENVELOPE
+    if begins:
+        begin_period(s)
     if mask != 0:
         s.target_w[0] = s.mean_w[0] + s.reserve_w[0] * s.signal[max(0, s.signal_at[0] - 1)]
     if s.bidding_s[0] <= t:

@@ -49,27 +49,30 @@ def hours(seed: int, stuck: Sequence[int]) -> tuple[np.ndarray[Any, Any], np.nda
     return y, beyond
 
 
+@pytest.mark.parametrize("lead_s", [0.0, 20.0, 60.0])
 @pytest.mark.parametrize(("seed", "stuck"), [(1, ()), (2, (1, 2, 8)), (3, (0, 6))])
-def test_every_bid_is_that_of_the_twin(seed: int, stuck: tuple[int, ...]) -> None:
+def test_every_bid_is_that_of_the_twin(seed: int, stuck: tuple[int, ...], lead_s: float) -> None:
     """The policy sees the signal and the measured seconds of every hour once, however long the run is: R is that of the
     documented rule, as in the simulator.
     """
     given = GIVEN | {"stale": 30.0}
     y, beyond = hours(seed, stuck)
+    exceed_s = dict(enumerate(np.concatenate([[0.0], np.cumsum(beyond)]).tolist()))
     found = []
-    with bound(given) as made:
+    with bound(given, lead_s=lead_s) as made:
         ledger = Ledger(made)
-        for hour in range(HOURS):
-            for k in range(y.shape[1]):
-                ledger.tell(TIME, hour * HOUR_S + k * STEP_S)
-                bid = ledger.bid()
-                assert (bid is not None) == (k == 0)
-                if bid is not None:
-                    assert bid[0] == 1400.0
-                    found.append(bid[1])
-                ledger.tell(SIGNAL, y[hour, k], beyond[hour, k])
-    wanted = twin(beyond.sum(axis=1).tolist(), stuck, given)
-    np.testing.assert_allclose(found, wanted[:HOURS], rtol=1e-9)
+        for k, value in enumerate(y.flat):
+            now_s = k * STEP_S
+            ledger.tell(TIME, now_s)
+            ledger.tell(SIGNAL, value, exceed_s[k] - exceed_s[max(0, k - 1)])
+            bid = ledger.bid()
+            assert (bid is not None) == (now_s % HOUR_S in (0.0, HOUR_S - lead_s))
+            if now_s % HOUR_S == 0.0:
+                assert made.state.mean_w[0] == 1400.0
+                found.append(float(made.state.reserve_w[0]))
+    known_s = {k * STEP_S: so_far_s for k, so_far_s in exceed_s.items()}
+    wanted = twin(known_s, Signal(0.0, STEP_S, y.ravel()), given, HOUR_S, lead_s, HOURS)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
     assert len(set(np.round(found, 3))) > 4
 
 

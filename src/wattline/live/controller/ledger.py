@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from wattline.arrays import Floats, Ints
-from wattline.control.bidding import put_in_force, stay_out
+from wattline.control.bidding import begin, stay_out
 from wattline.control.facts import ENTER, FREE, VERBS, WIDTH
 from wattline.errors import PolicyError, RunError
 from wattline.kernel.slots import direct, straight
@@ -260,8 +260,7 @@ class Ledger:
         self.empty_logs()
         while now_s >= min(float(s.next_bid_s[0]), float(s.bidding_s[0])):  # the periods of a night that it was down
             if s.next_bid_s[0] <= now_s:
-                s.next_bid_s[0] = np.inf
-                put_in_force(s, float(s.next_mean_w[0]), float(s.next_reserve_w[0]))
+                begin(s)
             if s.bidding_s[0] <= now_s:
                 try:
                     self.bound.make_bid()

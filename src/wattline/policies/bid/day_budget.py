@@ -14,43 +14,60 @@ from wattline.model.state.record import State
 
 P_MEAN_W, P_RESERVE_W, P_AIM, P_GROWTH, P_LEAST, P_LARGEST_W, P_MOST, P_DAY_H, P_BEGINS_H, P_STALE_S = range(10)
 
-DAY, USED_S, SKIPPED_S, EXCEED_S, RATE, SEEN = range(6)
-"""memory: 2 + the number of the day, its seconds beyond the margin and those that do not count, seconds beyond the
-margin when the last bid was made, the rate expected of it, and the values of the signal that had come until then
+DAY, SINCE, USED_S, SKIPPED_S, EXCEED_S, SIGNAL, MISSED, RATE = range(8)
+"""memory: the number of the day; 1 + the first period of it that counts (0: there is none yet); seconds beyond the
+margin of those that are over, and seconds that do not count; of the period that was going on when the last bid was
+made: seconds beyond the margin before it, steps of the signal before it, whether the signal was missing in it; the rate
+expected of the last bid
 """
+
+ROUNDING = 1e-9
+"""Part of a period by which a day may seem to begin beside one."""
 
 HOUR_S = 3600.0
 
 
 @kernel
-def stood_still(s: State, first: int, stale_s: float) -> bool:
-    """Tell whether the signal, from a value on, held another value than ±1 for so long that it must be missing."""
+def stood_still(s: State, begin: int, end: int, stale_s: float) -> bool:
+    """Tell whether a part of the signal holds another value than ±1 for so long that it must be missing."""
+    if stale_s == 0.0:
+        return False
+    first = begin if begin <= end else 0  # a real machine keeps the last hours only, and begins anew
     same = 0
-    begin = first if first <= s.signal_at[0] else 0  # a real machine keeps the last hours only, and begins anew
-    for i in range(max(1, begin), s.signal_at[0]):
+    for i in range(first + 1, end):
         same = same + 1 if s.signal[i] == s.signal[i - 1] and abs(s.signal[i]) < 1.0 else 0
         if same > 0 and (same + 1) * s.signal_step_s[0] > stale_s:
-            return stale_s > 0.0
+            return True
     return False
 
 
 @kernel
-def count_period(s: State, new_s: float, stale_s: float, memory: Any) -> None:
-    """Count the period that ends: its seconds beyond the margin, or none of it where the signal was missing."""
-    if memory[DAY] == 0.0:
-        return
-    if stood_still(s, int(memory[SEEN]), stale_s):
-        memory[SKIPPED_S] += s.bid_every_s[0]
-    else:
-        memory[USED_S] += new_s
+def periods_of(param: Any, every_s: float, hour: int) -> tuple[int, int, int]:
+    """Return the day in which a period begins, its first period, and the first of the next day."""
+    day_s = param[P_DAY_H] * HOUR_S
+    begins_s = param[P_BEGINS_H] * HOUR_S
+    day = math.floor((hour * every_s - begins_s + ROUNDING * every_s) / day_s)
+    first = math.ceil((begins_s + day * day_s) / every_s - ROUNDING)
+    following = math.ceil((begins_s + (day + 1) * day_s) / every_s - ROUNDING)
+    return day, first, following
 
 
 @kernel
-def expected_rate(param: Any, used_s: float, skipped_s: float, gone_s: float) -> float:
-    """Return the share of time beyond the margin that the next hours may have, after some seconds of the day."""
-    day_s = param[P_DAY_H] * HOUR_S
-    left = (param[P_AIM] * (day_s - skipped_s) - used_s) / (day_s - gone_s)
-    return max(0.0, min(param[P_MOST] * param[P_AIM], left))
+def close_period(s: State, hour: int, stale_s: float, memory: Any) -> None:
+    """Count the period that was going on when the last bid was made: all of it is known now."""
+    if memory[SINCE] == 0.0 or hour + 1 < memory[SINCE]:
+        return
+    if memory[MISSED] == 1.0 or stood_still(s, int(memory[SIGNAL]), s.period_signal[0], stale_s):
+        memory[SKIPPED_S] += s.bid_every_s[0]
+    else:
+        memory[USED_S] += s.period_exceed_s[0] - memory[EXCEED_S]
+
+
+@kernel
+def expected_rate(param: Any, day_s: float, used_s: float, skipped_s: float, left_s: float) -> float:
+    """Return the share of time beyond the margin that each of the periods which are left of a day may have."""
+    share = (param[P_AIM] * (day_s - skipped_s) - used_s) / left_s
+    return max(0.0, min(param[P_MOST] * param[P_AIM], share))
 
 
 @kernel
@@ -64,7 +81,7 @@ def reserve_for(param: Any, rate: float) -> float:
     "bid",
     "day-budget",
     wake=BIDDING,
-    memory=Memory(fixed=6),
+    memory=Memory(fixed=8),
     params={
         "mean_w": Param(None, "mean power of every bid, W (wattline bid --write finds all of these)", 0.0),
         "reserve_w": Param(None, "reserve with which the error exceeds its margin for the aimed-at share, W", 0.0),
@@ -88,21 +105,28 @@ def day_budget(s: State, hour: int, param: Any, memory: Any) -> int:
     measured. An hour that went beyond it is made up for by the next ones; what an hour leaves is theirs, up to a limit.
     Hours in which the signal was missing do not count. See docs/demand-response.md.
     """
-    day_s = param[P_DAY_H] * HOUR_S
-    from_s = hour * s.bid_every_s[0] - param[P_BEGINS_H] * HOUR_S
-    day = math.floor(from_s / day_s)
-    gone_s = from_s - day * day_s
-    ahead_s = max(0.0, s.bid_first_s[0] + hour * s.bid_every_s[0] - s.now[0])
-    exceed_s = s.exceed_s[0] + memory[RATE] * ahead_s  # until the bid holds, what was expected comes to pass
-    count_period(s, exceed_s - memory[EXCEED_S], param[P_STALE_S], memory)
-    if memory[DAY] != day + 2.0:
-        memory[DAY] = day + 2.0
+    every_s = s.bid_every_s[0]
+    day, first, following = periods_of(param, every_s, hour)
+    close_period(s, hour - 2, param[P_STALE_S], memory)
+    if memory[SINCE] == 0.0 or memory[DAY] != day:
+        memory[DAY] = day
+        memory[SINCE] = hour + 1
         memory[USED_S] = 0.0
-        memory[SKIPPED_S] = gone_s  # of a day that had begun before the first bid
-    rate = expected_rate(param, memory[USED_S], memory[SKIPPED_S], gone_s)
-    memory[EXCEED_S] = exceed_s
+        memory[SKIPPED_S] = (hour - first) * every_s  # of a day that had begun before the first bid
+    used_s = memory[USED_S]
+    skipped_s = memory[SKIPPED_S]
+    memory[MISSED] = 0.0
+    if hour + 1 > memory[SINCE]:
+        ahead_s = max(0.0, s.bid_first_s[0] + hour * every_s - s.now[0])
+        if stood_still(s, s.period_signal[0], s.signal_at[0] - 1, param[P_STALE_S]):
+            memory[MISSED] = 1.0
+            skipped_s += every_s
+        else:  # until the bid holds, what was expected comes to pass
+            used_s += s.exceed_s[0] - s.period_exceed_s[0] + memory[RATE] * ahead_s
+    rate = expected_rate(param, (following - first) * every_s, used_s, skipped_s, (following - hour) * every_s)
+    memory[EXCEED_S] = s.period_exceed_s[0]
+    memory[SIGNAL] = float(s.period_signal[0])
     memory[RATE] = rate
-    memory[SEEN] = float(s.signal_at[0])
     highest_w = 0.0
     for p in range(s.pool_count.shape[0]):
         highest_w += s.pool_count[p] * s.max_w[p]

@@ -37,6 +37,8 @@ class EnvelopeFields:
     ]
     next_mean_w: Annotated[Floats, Field("1", "W", "its mean power (NaN: no bid)", nothing=np.nan)]
     next_reserve_w: Annotated[Floats, Field("1", "W", "its reserve")]
+    period_exceed_s: Annotated[Floats, Field("1", "s", "exceed_s when the bid of the bid policy that holds began to")]
+    period_signal: Annotated[Ints, Field("1", "", "steps of the signal that had begun before then")]
     change_s: Annotated[Floats, Field("K", "s", "times of node changes", fixed=True)]
     change_kind: Annotated[Ints, Field("K", "", "drain, down or up", fixed=True)]
     change_a: Annotated[Ints, Field("K", "", "first node", fixed=True)]
