@@ -205,6 +205,16 @@ def test_a_change_of_behaviour_is_noticed() -> None:
     assert (calm.start_profile_w[40:] < 60).mean() > 0.8
 
 
+@pytest.mark.parametrize("profile", ["t-test", "t-test-per-job"])
+@pytest.mark.parametrize("watts", [31.572, 51.746, 98.99, 13.3, 10.7, 50.0, 1e-3])
+def test_a_power_that_never_changes_is_not_doubted(watts: float, profile: str) -> None:
+    """Of a constant power both the difference of the means and the variance are rounding: the profile stays, and is
+    that power.
+    """
+    s = result_of(learned(campaign(level=lambda i: watts, sd=0.0), profile)).state
+    np.testing.assert_allclose(s.start_profile_w[10:], watts, rtol=1e-6)
+
+
 def test_a_profile_stays_until_it_is_rejected() -> None:
     """By the letter a known profile does not change while the samples of running jobs agree with it, and the first that
     differ from it and from their group make the maximum.
