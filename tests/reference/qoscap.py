@@ -19,10 +19,16 @@ def averages(m: Machine) -> dict[int, float]:
     return {k: sum(each) / len(each) for k, each in present.items()}
 
 
+def made_of(m: Machine, *kinds: int) -> list[float]:
+    """Return what the means of kinds are made of that floats may not hold exactly: how fast their jobs worked."""
+    noisy = any(m.profile(j) in m.noisy for j in m.waiting() + m.on_nodes if j.kind in kinds)
+    return [1 / 3] if noisy else []
+
+
 def over_limit(m: Machine, mean: dict[int, float], meets: float) -> set[int]:
     """Return the kinds whose mean is beyond its limit: they are spared from caps."""
     limits = {k: m.setup.kinds[k].limit for k in mean}
-    return {k for k, limit in limits.items() if limit < math.inf and m.beyond(mean[k], meets * limit)}
+    return {k for k, limit in limits.items() if limit < math.inf and m.beyond(mean[k], meets * limit, *made_of(m, k))}
 
 
 def worst(m: Machine, mean: dict[int, float], lines: dict[int, list[Job]]) -> int:
@@ -36,7 +42,7 @@ def worst(m: Machine, mean: dict[int, float], lines: dict[int, list[Job]]) -> in
     best = asking[0]
     for k in asking[1:]:
         a, b = (0.0 if fresh(x) else mean[x] / m.setup.kinds[x].limit for x in (k, best))
-        if m.beyond(a, b, sure=fresh(k) and fresh(best)):
+        if m.beyond(a, b, *made_of(m, k, best), sure=fresh(k) and fresh(best)):
             best = k
     return best
 
@@ -59,7 +65,7 @@ def sparing(*, near: float, meets: float, hold: bool) -> Callable[[Machine], Pla
         for k, line in lines.items():
             limit = m.setup.kinds[k].limit
             for job in list(line):
-                if math.isinf(limit) or m.beyond(near * limit, m.degradation(job)):
+                if math.isinf(limit) or m.beyond(near * limit, m.degradation(job), *made_of(m, k)):
                     continue
                 if job.nodes > free:
                     if hold:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from wattline.live.bus.keys import make_keys
 from wattline.live.clock import Clock
 from wattline.live.controller.journal.facts_file import NOTE, read_log
 from wattline.live.controller.journal.replay import FACTS
+from wattline.live.controller.leading.off import ENDED
 from wattline.live.machine.launcher.client import LauncherClient
 from wattline.live.machine.launcher.work import command_line
 from wattline.scenario.choices import variants
@@ -84,6 +86,25 @@ class Rig:
         process.kill()
         process.wait()
 
+    def settle(self) -> None:
+        """Start what is not there, let no job be left, and wait until all nodes are led."""
+        running = self.processes.running
+        for name in [name for name, process in running.items() if process.poll() is not None]:
+            del running[name]
+        for process in running.values():
+            process.send_signal(signal.SIGCONT)
+        for name in ("launcher", "plant", "agents-00", "agents-01"):
+            if name not in running:
+                self.start(name)
+        self.until(self.layout.jobs.answers, 30.0, "the launcher")
+        self.layout.jobs.cancel_all()
+        (self.base / "journal" / ENDED).unlink(missing_ok=True)  # an off that ended a controller is over
+        if "controller" not in running:
+            self.start("controller")
+        self.until(self.led, FIRST_S, "the controller")
+        self.until(lambda: all(phase == "ended" for phase in self.phases().values()), 20.0, "the last jobs")
+        self.jobs.clear()
+
     def until(self, ready: Callable[[], bool], most_s: float, what: str) -> float:
         """Wait until something is so; return how many seconds that took."""
         began = time.monotonic()
@@ -133,7 +154,7 @@ class Rig:
 
     def underway(self) -> bool:
         """Tell whether jobs run, and the log of facts has it: what a killed controller did in its last tick is lost."""
-        return "running" in self.phases().values() and bool(self.released())
+        return "running" in self.phases().values() and not self.released().keys().isdisjoint(self.jobs)
 
     def log(self) -> str:
         """Return the controller's log."""

@@ -33,10 +33,8 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 @pytest.fixture
 def rig(machine: Rig) -> Rig:
-    """Return a machine that is led."""
-    if "controller" not in machine.processes.running:
-        machine.start("controller")
-        machine.until(machine.led, 60.0, "the controller")
+    """Return a machine that is led and has no jobs, whatever the test before, or one that is tried again, left."""
+    machine.settle()
     return machine
 
 
@@ -66,12 +64,13 @@ def test_processes_are_killed_one_after_another(rig: Rig) -> None:
     rig.until(lambda: all(rig.phases().get(job) == "ended" for job in rig.jobs), 60.0, "the jobs")
     assert took_s <= LEASE_S + START_S
     assert max(rig.powers()) <= 1.03 * LIMIT_W
-    said, released = off(rig)
-    assert said.endswith("has ended and let the machine go")
-    assert released == "released: 6 nodes, which have put back what they found"
+    said = off(rig)
+    assert said[0].endswith("has ended and let the machine go")
+    assert said[1:] == ["released: 6 nodes, which have put back what they found"]
     assert rig.processes.running.pop("controller").wait(20.0) == 0
     assert _caps_left(rig.layout) == []
-    assert rig.released() == dict.fromkeys(rig.jobs, 1)
+    released = rig.released()
+    assert {job: released[job] for job in rig.jobs} == dict.fromkeys(rig.jobs, 1)
     found = replay(rig.base / "journal", rebuild)
     assert found.identical, found.difference
     assert (found.starts, found.ended) == (reigns + 1, True)
