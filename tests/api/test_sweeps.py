@@ -211,6 +211,8 @@ def test_a_scenario_says_its_own_sweep(study: wl.Study, tmp_path: Path) -> None:
         ("seed = [1, 2]\nseeds = 2", "'seed' is varied"),
         ('limit = ["off"]\n"limit.power" = ["20 kW"]', "limit.power is a part of limit, which is varied too"),
         ('"policy.select" = ["easy"]\npolicy = ["off"]', "policy.select is a part of policy"),
+        ('output.folder = ["a", "b"]', "output.folder says what a run writes"),
+        ('output = ["off"]', "output says what a run writes"),
         ('"sweep.seeds" = [1, 2]', "sweep.seeds says what is varied and is no key of a run"),
     ],
 )

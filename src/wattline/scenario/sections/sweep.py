@@ -149,13 +149,17 @@ def vary(
 
 
 def _check_apart(keys: Iterable[str], words: str) -> None:
-    """Refuse a key within another one that is varied too, and keys of the sweep itself."""
+    """Refuse a key within another one that is varied too, and keys that are none of a run in a sweep."""
     known = set(keys)
     for key in keys:
         parts = key.split(".")
         if parts[0] == "sweep":
             raise InputError(
                 f"{words}{key} says what is varied and is no key of a run; seeds and zipped keys are given beside it"
+            )
+        if parts[0] == "output":
+            raise InputError(
+                f"{words}{key} says what a run writes; runs of a sweep are rows of one table, and all the same"
             )
         for n in range(1, len(parts)):
             if (outer := ".".join(parts[:n])) in known:
