@@ -28,7 +28,7 @@ from differential.fast import STATUS, policies, run, segments
 from policies.naive_places import NAIVE
 from reference.at_random import AT_RANDOM
 from reference.scheduler import SAMPLE_S, Job, Scheduler, Setup
-from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
+from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
 from wattline.model.networks.flat import Flat
 from wattline.wiring.options import Options
@@ -48,6 +48,14 @@ class Hierarchy(Flat):
 
     routers_per_group: int = 1
     groups: int = 1
+
+
+def speeds(world: World, idle_w: float) -> tuple[Level, ...]:
+    """Return the levels of a node class: two, or none."""
+    if world.slow is None:
+        return ()
+    rate, busy, idle = world.slow
+    return Level(rate, busy * 300.0, idle * idle_w), Level(1.0, 300.0, idle_w)
 
 
 def simulate(world: World, params: dict[str, float] | None = None) -> tuple[Result, bool]:
@@ -70,7 +78,7 @@ def simulate(world: World, params: dict[str, float] | None = None) -> tuple[Resu
     )
     cluster = Cluster(
         tuple(
-            NodeClass(name, n, w, 300.0, sleep=Sleep(*state) if state else None)
+            NodeClass(name, n, w, 300.0, sleep=Sleep(*state) if state else None, levels=speeds(world, w))
             for name, (n, w), state in zip(names, world.classes, world.sleep or [None] * len(names), strict=True)
         ),
         outages=tuple(Outage(*outage) for outage in world.outages),
@@ -92,11 +100,17 @@ def simulate(world: World, params: dict[str, float] | None = None) -> tuple[Resu
         timeline=False,
     )
     chosen = policies(
-        order=world.order, select=world.select, place=world.place, learn=world.learn, profile=world.profile
+        order=world.order,
+        select=world.select,
+        place=world.place,
+        learn=world.learn,
+        profile=world.profile,
+        cap="count-hysteresis" if world.slow else "none",
     )
     given = {
         "select": world.params if params is None else params,
         "order": {"truth": float(world.truth)} if world.truth else {},
+        "cap": {"k_low": world.switch[0], "k_high": world.switch[1]} if world.slow else {},
     }
     return run(jobs, cluster, chosen, options, seed=world.seed, params=given)
 
@@ -170,6 +184,8 @@ def scheduled(world: World) -> Scheduler:
             tick=world.tick,
             profile=world.profile,
             shed=world.shed,
+            slow=world.slow,
+            switch=world.switch,
         ),
     )
     slow.run()

@@ -45,6 +45,10 @@ class World:
     seed: int = 0
     profile: str = "known"
     shed: bool = False
+    slow: tuple[float, float, float] | None = None
+    """The low of two speeds: rate, and parts of the power of jobs and of idle nodes (None: there is one speed)."""
+    switch: tuple[float, float] = (0.0, math.inf)
+    """Jobs in the system up to which nodes are slow, and beyond which they are fast."""
 
 
 # ------------------------------------------------------------------ drawing
@@ -65,6 +69,7 @@ ORDERS = ("fcfs", "fcfs", "lcfs", "shortest", "longest", "priority", "wfp")
 MACHINES: tuple[list[tuple[int, float]], ...] = (
     [(1, 100.0)], [(4, 100.0)], [(6, 100.0)], [(12, 0.0)], [(4, 100.0), (3, 50.0)], [(2, 100.0), (6, 100.0), (4, 0.0)],
 )  # fmt: skip
+SPEEDS = ((0.5, 0.5, 1.0), (0.5, 0.75, 0.5), (0.25, 0.5, 0.5), (0.5, 0.25, 2.0))
 NETWORKS = ((2, 2, 3), (3, 1, 4), (1, 4, 3), (12, 1, 1), (2, 1, 6))
 WATTS, ODD_WATTS = (100.0, 120.0, 200.0, 300.0), (133.3, 120.7, 199.9, 300.0)
 
@@ -96,6 +101,9 @@ def draw(rng: np.random.Generator, size: str) -> World:
     sleep = _sleep(rng, classes) if pick[19] < 0.2 else []
     ties = _one(("instant", "event"), pick[13])
     tick = float(_one((1, 2, 5, 10), pick[20] * 5)) if pick[20] < 0.2 and ties == "instant" and kind == "whole" else 0.0
+    plain = select in ("in-order", "first-fit") and not sleep and kind != "tenths"
+    slow = _one(SPEEDS, pick[13] * 100 % 1) if plain and pick[15] * 100 % 1 < 0.3 else None
+    low = int(pick[14] * 100 % 1 * 6)
     return World(
         jobs=jobs,
         classes=classes,
@@ -118,6 +126,8 @@ def draw(rng: np.random.Generator, size: str) -> World:
         exceed=pick[17] < 0.3,
         shed=bool(limit) and pick[16] * 100 % 1 < 0.25,
         profile=_one(("known", "known", "known", "maximum", "oracle"), pick[17] * 100 % 1),
+        slow=slow,
+        switch=(float(low), float(low + int(pick[12] * 100 % 1 * 8))),
     )
 
 
@@ -280,6 +290,8 @@ PLAIN: dict[str, Any] = {
     "seed": 0,
     "profile": "known",
     "shed": False,
+    "slow": None,
+    "switch": (0.0, math.inf),
 }
 
 

@@ -17,6 +17,8 @@ Readings where the documentation says no more:
   nodes have woken makes no select; only estimates that ran out are renewed.
 * A start counts, under a limit, as if it got as many sleeping nodes as there were when the pass began; while the pass
   lasts, as if it began to work at once.
+* Speeds: a pass chooses the level last, and starts of the same pass count with the level that was. The rise of a level
+  counts as admission counts: what working jobs and idle nodes draw more.
 * A job that lost its nodes or was stopped keeps its place in time: it enters the line with the sequence number it had.
 
 The file is long because one machine has one state: time, nodes, sleep and power are read together to be believed.
@@ -116,6 +118,10 @@ class Setup:
     """Whether jobs are stopped while power is above the limit, the last started first."""
     profile: str = "known"
     """What admission counts for a node of a job: what it draws (known, oracle) or the greatest power (maximum)."""
+    slow: tuple[float, float, float] | None = None
+    """The low speed of all nodes: rate, and parts of the power of a job and of an idle node (None: one speed only)."""
+    switch: tuple[float, float] = (0.0, math.inf)
+    """Jobs in the system up to which nodes are slow, and beyond which they are fast."""
 
 
 class Scheduler:
@@ -148,6 +154,9 @@ class Scheduler:
         self.idle_energy = 0.0
         self.stamp = self.passes = 0
         self.again = math.inf
+        self.high = False
+        self.low = [False] * len(setup.classes)
+        self.once_more = -math.inf
         self.samples, self.quiet = 1, 0
         self.memory: dict[str, object] = {}
         self.seen: dict[int, list[float]] = {}
@@ -166,7 +175,8 @@ class Scheduler:
 
     def reject(self) -> None:
         """Turn away who can never run, and who waits for one of those."""
-        rest = [self.rest_w(p) for p in range(len(self.setup.classes))]
+        _, share, idle = self.setup.slow or (1.0, 1.0, 1.0)
+        rest = [min(1.0, idle) * self.rest_w(p) for p in range(len(self.setup.classes))]
         rest_w = sum(count * w for (count, _), w in zip(self.setup.classes, rest, strict=True))
         known = self.setup.profile == "known" and not self.setup.exceed
         most_w = max([self.limit_w, *(w for _, w in self.steps)]) if known else math.inf
@@ -174,7 +184,7 @@ class Scheduler:
             wide = job.nodes > self.setup.classes[job.pool][0]
             may_wake = self.sleep_of(job.pool)[3] > 0
             watts = max(job.draw, self.setup.highest_w) if may_wake else job.draw
-            rise = job.nodes * (watts - rest[job.pool])
+            rise = job.nodes * (share * watts - rest[job.pool])
             thirsty = rest_w + rise > most_w * (1 + LIMIT_SLACK)
             if wide or thirsty or (job.after >= 0 and self.jobs[job.after].status == "rejected"):
                 job.status = "rejected"
@@ -224,7 +234,7 @@ class Scheduler:
     def to(self, t: float) -> None:
         """Let time pass."""
         for p, (_, idle_w) in enumerate(self.setup.classes):
-            self.idle_energy += len(self.free[p] - self.asleep) * idle_w * (t - self.now)
+            self.idle_energy += len(self.free[p] - self.asleep) * idle_w * self.idle_share(p) * (t - self.now)
         self.now = t
 
     def end_of(self, job: Job) -> float:
@@ -233,7 +243,7 @@ class Scheduler:
         """
         if job.wakes:
             return job.since
-        done = job.since + job.left
+        done = job.since + job.left / self.rate(job.pool)
         if self.setup.kill and job.request < math.inf:
             over = job.since + max(0.0, job.request - job.ran)
             if done - over > SAME_S + SAME_SHARE * abs(over):  # else both are one instant, and it ends
@@ -260,7 +270,7 @@ class Scheduler:
         """Let the events of this instant happen, one by one; a job that is submitted but held back is none."""
         ended = False
         while due := [j for j in self.running if self.end_of(j) <= self.now]:
-            done = [j for j in due if not j.wakes and j.since + j.left <= self.now]
+            done = [j for j in due if not j.wakes and j.since + j.left / self.rate(j.pool) <= self.now]
             if not done and (job := min(due, key=lambda j: j.number)).wakes:
                 job.wakes, job.expected = False, self.now + job.estimate_left()
                 job.energy += job.nodes * self.waking_w(job) * (self.now - job.taken)
@@ -353,16 +363,22 @@ class Scheduler:
         if job.wakes:
             job.energy += job.nodes * self.waking_w(job) * (self.now - job.taken)
         else:
-            took = self.now - job.since
-            job.energy += job.nodes * job.draw * took
-            job.left = max(0.0, job.since + job.left - self.now)
-            job.ran += took
+            self.settle(job)
         job.wakes = False
         job.places.append((job.taken, self.now, job.held))
         for node in job.held:
             self.idle_since[node] = self.now
             (self.down if self.outages_of[node] else self.free[job.pool]).add(node)
         job.held = ()
+
+    def settle(self, job: Job) -> None:
+        """Count what a job has done since it began, or since the speed changed."""
+        took = self.now - job.since
+        job.energy += job.nodes * job.draw * self.share(job.pool) * took
+        rate = self.rate(job.pool)
+        job.left = max(0.0, job.since + job.left / rate - self.now) * rate
+        job.ran += took
+        job.since = self.now
 
     def preempt(self, job: Job) -> None:
         """Stop a job, which keeps its progress and waits again."""
@@ -424,16 +440,67 @@ class Scheduler:
 
     def power(self, *, drawn: bool = False) -> float:
         """Watts drawn now, as admission counts them or (drawn) as they are."""
-        awake = sum(len(self.free[p] - self.asleep) * w for p, (_, w) in enumerate(self.setup.classes))
+        awake = sum(len(self.free[p] - self.asleep) * self.idle_w(p) for p in range(len(self.free)))
         asleep = sum(self.sleep_of(self.pool_of[n])[0] for n in self.asleep)
-        works = (lambda j: j.draw) if drawn else self.believed
+        works = (lambda j: j.draw * self.share(j.pool)) if drawn else self.believed
         busy = sum(j.nodes * (self.waking_w(j) if j.wakes else works(j)) for j in self.running)
         return awake + asleep + busy
 
     def believed(self, job: Job) -> float:
         """Watts that admission counts for a node of a job that works."""
-        return self.setup.highest_w if self.setup.profile == "maximum" else job.draw
+        return (self.setup.highest_w if self.setup.profile == "maximum" else job.draw) * self.share(job.pool)
 
+    # -- speeds
+
+    def rate(self, pool: int) -> float:
+        """Work that a node of a class does in a second."""
+        return self.setup.slow[0] if self.setup.slow and self.low[pool] else 1.0
+
+    def share(self, pool: int) -> float:
+        """Part of a job's power at full speed that it draws now."""
+        return self.setup.slow[1] if self.setup.slow and self.low[pool] else 1.0
+
+    def idle_share(self, pool: int) -> float:
+        """Part of the idle power at full speed that a node draws now."""
+        return self.setup.slow[2] if self.setup.slow and self.low[pool] else 1.0
+
+    def idle_w(self, pool: int) -> float:
+        """Watts of an idle node now."""
+        return self.setup.classes[pool][1] * self.idle_share(pool)
+
+    def choose_speed(self) -> None:
+        """Switch by the number of jobs, class by class; a speed that would break the limit is not taken. Where less
+        power is needed and somebody waits under a limit, another pass follows.
+        """
+        present = len(self.queue) + len(self.running)
+        if present <= self.setup.switch[0]:
+            self.high = False
+        elif present > self.setup.switch[1]:
+            self.high = True
+        falls = False
+        for p, was_low in enumerate(list(self.low)):
+            if was_low != self.high:
+                continue  # it has that speed
+            before = self.power()
+            self.low[p] = not was_low
+            if self.power() - before > max(0.0, self.limit_w - before) + LIMIT_SLACK * self.limit_w:
+                self.low[p] = was_low
+                continue
+            self.low[p] = was_low
+            for job in [j for j in self.running if j.pool == p]:
+                self.settle(job)
+            self.low[p] = not was_low
+            assert self.setup.slow is not None
+            falls |= self.low[p] and min(self.setup.slow[1:]) < 1.0
+            falls |= not self.low[p] and max(self.setup.slow[1:]) > 1.0
+        if falls and self.queue and self.limit_w < math.inf and self.once_more < self.now:
+            self.once_more = self.now
+            if self.setup.tick:
+                self.pending.add(ENVELOPE)
+            else:
+                self.do_pass({ENVELOPE})
+
+    # -- what starts add
     def waking_w(self, job: Job) -> float:
         """Watts of a node of a job while its nodes wake."""
         return max(job.draw, self.setup.highest_w)
@@ -451,7 +518,7 @@ class Scheduler:
 
     def increase(self, job: Job) -> float:
         """Watts that a start adds at most: it may get all the nodes that slept when the pass began."""
-        idle = self.setup.classes[job.pool][1]
+        idle = self.idle_w(job.pool)
         asleep = min(job.nodes, self.asleep_before[job.pool])
         return job.nodes * (self.counted(job) - idle) + asleep * (idle - self.sleep_of(job.pool)[0])
 
@@ -471,11 +538,16 @@ class Scheduler:
         return job.nodes <= len(self.free[job.pool]) and self.increase(job) <= self.headroom()
 
     def do_pass(self, happened: set[str]) -> None:
-        """Sort the queue and start what the rule allows; nothing running, nothing started: one may exceed the limit."""
+        """Stop and start what the rules allow, then choose the speed."""
         if self.setup.shed:
             self.shed()
-        if not self.queue:
-            return
+        if self.queue:
+            self.start_some(happened)
+        if self.setup.slow and happened & {ARRIVAL, END, NODE}:
+            self.choose_speed()
+
+    def start_some(self, happened: set[str]) -> None:
+        """Sort the queue and start what the rule allows; nothing running, nothing started: one may exceed the limit."""
         if happened == {AWAKE}:
             self.expect_anew()
             return
