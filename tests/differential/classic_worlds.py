@@ -69,7 +69,7 @@ ORDERS = ("fcfs", "fcfs", "lcfs", "shortest", "longest", "priority", "wfp")
 MACHINES: tuple[list[tuple[int, float]], ...] = (
     [(1, 100.0)], [(4, 100.0)], [(6, 100.0)], [(12, 0.0)], [(4, 100.0), (3, 50.0)], [(2, 100.0), (6, 100.0), (4, 0.0)],
 )  # fmt: skip
-SPEEDS = ((0.5, 0.5, 1.0), (0.5, 0.75, 0.5), (0.25, 0.5, 0.5), (0.5, 0.25, 2.0))
+SPEEDS = ((0.5, 0.5, 0.5), (0.5, 0.75, 0.5), (0.25, 0.5, 0.0), (0.5, 1.0, 0.5))
 NETWORKS = ((2, 2, 3), (3, 1, 4), (1, 4, 3), (12, 1, 1), (2, 1, 6))
 WATTS, ODD_WATTS = (100.0, 120.0, 200.0, 300.0), (133.3, 120.7, 199.9, 300.0)
 
@@ -101,8 +101,8 @@ def draw(rng: np.random.Generator, size: str) -> World:
     sleep = _sleep(rng, classes) if pick[19] < 0.2 else []
     ties = _one(("instant", "event"), pick[13])
     tick = float(_one((1, 2, 5, 10), pick[20] * 5)) if pick[20] < 0.2 and ties == "instant" and kind == "whole" else 0.0
-    plain = select in ("in-order", "first-fit") and not sleep and kind != "tenths"
-    slow = _one(SPEEDS, pick[13] * 100 % 1) if plain and pick[15] * 100 % 1 < 0.3 else None
+    plain = not flood and not sleep and kind != "tenths"
+    slow = _one(SPEEDS, pick[13] * 100 % 1) if plain and pick[15] * 100 % 1 < 0.25 else None
     low = int(pick[14] * 100 % 1 * 6)
     return World(
         jobs=jobs,

@@ -68,6 +68,8 @@ class Job:
     ended: float = math.nan
     energy: float = 0.0
     left: float = 0.0
+    begun: float = 0.0
+    """Work that was left when it began."""
     ran: float = 0.0
     since: float = 0.0
     """When it began to work, or will where its nodes wake."""
@@ -456,6 +458,10 @@ class Scheduler:
         """Work that a node of a class does in a second."""
         return self.setup.slow[0] if self.setup.slow and self.low[pool] else 1.0
 
+    def wall_s(self, job: Job) -> float:
+        """Seconds that a job is estimated to run from now on, at the speed that its nodes have."""
+        return job.estimate_left() / self.rate(job.pool)
+
     def share(self, pool: int) -> float:
         """Part of a job's power at full speed that it draws now."""
         return self.setup.slow[1] if self.setup.slow and self.low[pool] else 1.0
@@ -481,7 +487,7 @@ class Scheduler:
         for p, was_low in enumerate(list(self.low)):
             if was_low != self.high:
                 continue  # it has that speed
-            before = self.power()
+            before, needs_w = self.power(), (self.share(p), self.idle_w(p))
             self.low[p] = not was_low
             if self.power() - before > max(0.0, self.limit_w - before) + LIMIT_SLACK * self.limit_w:
                 self.low[p] = was_low
@@ -489,10 +495,12 @@ class Scheduler:
             self.low[p] = was_low
             for job in [j for j in self.running if j.pool == p]:
                 self.settle(job)
+            slower = self.rate(p)
             self.low[p] = not was_low
-            assert self.setup.slow is not None
-            falls |= self.low[p] and min(self.setup.slow[1:]) < 1.0
-            falls |= not self.low[p] and max(self.setup.slow[1:]) > 1.0
+            slower /= self.rate(p)
+            for job in [j for j in self.running if j.pool == p]:
+                job.expected = self.now + (job.expected - self.now) * slower
+            falls |= self.share(p) < needs_w[0] or self.idle_w(p) < needs_w[1]
         if falls and self.queue and self.limit_w < math.inf and self.once_more < self.now:
             self.once_more = self.now
             if self.setup.tick:
@@ -526,7 +534,7 @@ class Scheduler:
         """Watts by which power falls when a running job ends."""
         runs = self.waking_w(job) if job.wakes else self.believed(job)
         watts = self.counted(job) if job.in_pass == self.passes else runs
-        idle = self.setup.classes[job.pool][1]
+        idle = self.idle_w(job.pool)
         return job.nodes * (watts - idle) + (job.nodes - self.frees(job)) * idle
 
     def frees(self, job: Job) -> int:
@@ -590,7 +598,7 @@ class Scheduler:
         if self.asleep & set(job.held) and self.sleep_of(job.pool)[3] > 0:
             job.wakes, job.since = True, self.now + self.sleep_of(job.pool)[3]
         self.asleep -= set(job.held)
-        job.expected = self.now + job.estimate_left()
+        job.expected, job.begun = self.now + self.wall_s(job), job.left
         if math.isnan(job.started):
             job.started = self.now
         job.status = "running"

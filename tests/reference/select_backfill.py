@@ -55,7 +55,7 @@ def reservation(m: Scheduler, head: Job) -> tuple[float, float, float]:
 def _behind(m: Scheduler, head: Job, others: list[Job], *, strict: bool) -> None:
     """Start who does not delay the head."""
     at, extra, extra_w = reservation(m, head)
-    wait = _work_before(m, head) if strict else at - m.now
+    wait = _work_before(m, head) if strict else (at - m.now) * m.rate(head.pool)
     depth = int(m.setup.params.get("depth", 0))
     for job in others[:depth] if depth else others:
         if not m.free[job.pool]:
@@ -76,7 +76,10 @@ def _is_gone(job: Job, wait: float, *, strict: bool) -> bool:
 
 def _work_before(m: Scheduler, head: Job) -> float:
     """What has to be done, as work, before the head can start: who starts in this pass has all of its estimate left."""
-    left = {j: j.estimate_left() if j.in_pass == m.passes else max(0.0, j.expected - m.now) for j in m.running}
+    left = {
+        j: j.estimate_left() if j.in_pass == m.passes else max(0.0, j.expected - m.now) * m.rate(j.pool)
+        for j in m.running
+    }
     nodes, watts = len(m.free[head.pool]), m.headroom()
     for work in sorted({0.0, *left.values()}):
         gone = [j for j in m.running if left[j] <= work]
@@ -117,7 +120,7 @@ def _classes_that_share_watts(m: Scheduler, *, strict: bool) -> None:
             continue
         looked[p] = looked.get(p, 0) + 1
         head, at, extra = heads[p]
-        gone = _is_gone(job, at - m.now, strict=strict)
+        gone = _is_gone(job, (at - m.now) * m.rate(p), strict=strict)
         if may and (not depth or looked[p] <= depth) and (gone or (not strict and job.nodes <= extra)):
             heads[p] = (head, at, extra if gone else extra - job.nodes)
             m.start(job)
@@ -128,13 +131,13 @@ def gone_at(m: Scheduler, job: Job) -> float:
     return max(job.expected, math.nextafter(m.now, math.inf))
 
 
-def _until(job: Job, at: float) -> float:
-    return max(at + job.estimate_left(), math.nextafter(at, math.inf))
+def _until(m: Scheduler, job: Job, at: float) -> float:
+    return max(at + m.wall_s(job), math.nextafter(at, math.inf))
 
 
 def _has_watts(m: Scheduler, job: Job, at: float, booked: Booked) -> bool:
     """Whether the limit holds from a time on for as long as a job runs, with all that was promised before."""
-    until = _until(job, at)
+    until = _until(m, job, at)
     times = {at} | {t for b in booked for t in b[:2]} | {gone_at(m, j) for j in m.running}
     for t in times:
         if at <= t < until:
@@ -151,6 +154,6 @@ def _promise(m: Scheduler, head: Job, booked: Booked) -> tuple[Job, float, float
         back = [m.frees(j) for j in m.running if j.pool == head.pool and gone_at(m, j) <= t]
         extra = len(m.free[head.pool]) + sum(back) - head.nodes
         if extra >= 0 and _has_watts(m, head, t, booked):
-            booked.append((t, _until(head, t), m.increase(head), head))
+            booked.append((t, _until(m, head, t), m.increase(head), head))
             return head, t, extra
     return head, math.inf, math.inf

@@ -70,7 +70,7 @@ class Plan:
 
     def holds(self, job: Job, at: float) -> bool:
         """Whether a job may begin at a time and run as long as it is estimated to."""
-        left = job.estimate_left()
+        left = self.m.wall_s(job)
         if not self.nodes[job.pool].holds(job.nodes, at, left):
             return False
         return self.watts is None or self.watts.holds(self.m.increase(job), at, left)
@@ -85,7 +85,7 @@ class Plan:
     def book(self, job: Job, at: float, sign: int = -1) -> None:
         """Take (or give back) what a job needs that begins at a time."""
         if at < math.inf:
-            until = max(at + job.estimate_left(), math.nextafter(at, math.inf))
+            until = max(at + self.m.wall_s(job), math.nextafter(at, math.inf))
             self.nodes[job.pool].add(at, until, sign * job.nodes)
             if self.watts:
                 self.watts.add(at, until, sign * self.m.increase(job))

@@ -44,13 +44,17 @@ def reselect(m: Scheduler, happened: set[str]) -> None:
             m.start(job)
 
 
+def _done(m: Scheduler, job: Job) -> float:
+    """Return the work that a job has done since it began."""
+    rate = m.rate(job.pool)
+    return job.begun - (job.since + job.left / rate - m.now) * rate
+
+
 def _prefix(m: Scheduler, p: int, drift: float, headroom: float, *, alone: bool) -> tuple[list[Job], list[Job], float]:
     """Return who of a class is stopped, who starts, and the watts that are left for the next class."""
     serving = [j for j in m.running if j.pool == p]
     back = {j: sum(not m.outages_of[node] for node in j.held) for j in serving}
-    key = {
-        j: j.key + drift * (j.left - (j.since + j.left - m.now)) if drift and not j.wakes else j.key for j in serving
-    }
+    key = {j: j.key + drift * _done(m, j) if drift and not j.wakes else j.key for j in serving}
     line = [(key[j], j.seq, j) for j in serving] + [(j.key, j.seq, j) for j in m.queue if j.pool == p]
     line.sort(key=lambda entry: entry[:2])
     nodes = all_nodes = len(m.free[p]) + sum(back.values())

@@ -54,8 +54,8 @@ def _in_service(m: Scheduler, p: int) -> int:
 
 
 def _never_fits(m: Scheduler, job: Job) -> bool:
-    idle_w = sum(_in_service(m, p) * w for p, (_, w) in enumerate(m.setup.classes))
-    alone_w = idle_w + job.nodes * (m.believed(job) - m.setup.classes[job.pool][1])
+    idle_w = sum(_in_service(m, p) * m.idle_w(p) for p in range(len(m.free)))
+    alone_w = idle_w + job.nodes * (m.believed(job) - m.idle_w(job.pool))
     return m.limit_w < math.inf and alone_w > m.limit_w * (1 + 1e-9)
 
 
@@ -70,7 +70,7 @@ def _serve(m: Scheduler, line: list[Job], within: float, params: dict[str, float
         if params["patience"] < math.inf
         else None
     )
-    if due is not None and m.fits(due) and due.estimate_left() <= within:
+    if due is not None and m.fits(due) and m.wall_s(due) <= within:
         m.start(due)
         line.remove(due)
     elif due is not None:
@@ -78,7 +78,7 @@ def _serve(m: Scheduler, line: list[Job], within: float, params: dict[str, float
         within = min(within, at - m.now) if at < math.inf else 0.0
     size = int(params["window"])
     for first in range(0, len(line), size):
-        for job in _best(m, [j for j in line[first : first + size] if m.fits(j) and j.estimate_left() <= within]):
+        for job in _best(m, [j for j in line[first : first + size] if m.fits(j) and m.wall_s(j) <= within]):
             m.start(job)
         if not quiet or m.running or not params["widen"]:
             return
