@@ -296,3 +296,38 @@ def test_real_years_of_carbon(data_dir: Path) -> None:
     trace = read_held(path, Reading(gaps="hold"), known=CARBON, least=0.0)
     assert [(n.action, n.count) for n in trace.notes] == [("repaired", 23)]
     assert (trace.held.values.size, trace.held.end_s) == (8760 - 23, unix_of("2023-01-01", "UTC"))
+
+
+def test_dates_that_may_begin_with_the_day_are_refused(tmp_path: Path) -> None:
+    """Twelve days of March, day first, are no twelve months; names of PJM and a day above 12 tell what comes first."""
+    path = tmp_path / "prices.csv"
+
+    def write(name: str, *days: str) -> None:
+        path.write_text(f"{name},price\n" + "".join(f"{day} 00:00,{k}\n" for k, day in enumerate(days)))
+
+    write("time", *(f"{day:02}/03/2022" for day in range(1, 13)))
+    with pytest.raises(TraceError, match=r"prices\.csv:2: field 'time': may begin with the month or with the day"):
+        read_prices(path, unit="$/kWh", step_s=86400.0)
+    for name, days in (
+        ("datetime_beginning_utc", ("03/11/2022", "03/12/2022")),
+        ("time", ("03/12/2022", "03/13/2022")),
+    ):
+        write(name, *days)
+        prices = read_prices(path, unit="$/kWh", zone="UTC", step_s=86400.0)
+        assert prices.epoch_unix_s == dt.datetime(2022, 3, int(days[0][3:5]), tzinfo=dt.UTC).timestamp()
+
+
+def test_dates_that_may_begin_with_the_day_are_refused(tmp_path: Path) -> None:
+    """Twelve days of March, day first, are no twelve months; names of PJM and a day above 12 tell what comes first."""
+
+    def table(name: str, *days: str) -> str:
+        return f"{name},price\n" + "".join(f"{day} 00:00,{k}\n" for k, day in enumerate(days))
+
+    with pytest.raises(TraceError, match=r"p\.csv:2: field 'time': may begin with the month or with the day"):
+        read(tmp_path, table("time", *(f"{day:02}/03/2022" for day in range(1, 13))))
+    for name, days in (
+        ("datetime_beginning_utc", ("03/11/2022", "03/12/2022")),
+        ("time", ("03/12/2022", "03/13/2022")),
+    ):
+        first = datetime(2022, 3, int(days[0][3:5]), tzinfo=UTC).timestamp()
+        assert read(tmp_path, table(name, *days)).held.time_s.tolist() == [first, first + 86400.0]

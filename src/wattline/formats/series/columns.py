@@ -54,6 +54,8 @@ TIME_NAMES = (
     "date",
 )
 """Names that mean time, the best first."""
+PJM_TIMES = ("datetime_beginning_utc", "datetime_beginning_ept", "datetime_utc", "datetime_ept")
+"""Columns of times in which the month is known to come before the day."""
 VALUE_NAMES = (
     "value",
     "values",
@@ -302,8 +304,30 @@ def times_of(series: Series, name: str) -> tuple[Floats, float]:
     clock = clock_s(column)
     if _most(clock):
         return _over_midnight(clock), math.nan
-    dated = _dates(column)
-    return _from_midnight(dated) if _most(dated) else _plain_times(plain, name)
+    dated, form = _dates(column)
+    if not _most(dated):
+        return _plain_times(plain, name)
+    if form.startswith("%m") and name not in PJM_TIMES:
+        _check_months(series, name, dated)
+    return _from_midnight(dated)
+
+
+def _check_months(series: Series, name: str, unix_s: Floats) -> None:
+    """Refuse dates of which each may begin with its month or with its day."""
+    from datetime import UTC, datetime
+
+    known = np.flatnonzero(np.isfinite(unix_s))
+    if any(datetime.fromtimestamp(float(day) * _DAY_S, UTC).day > 12 for day in np.unique(unix_s[known] // _DAY_S)):
+        return
+    raise TraceError.at(
+        series.path,
+        "may begin with the month or with the day",
+        line=int(series.lines[known[0]]),
+        field=name[:60],
+        value=series.shown(int(known[0]), [name])[name],
+        hint="write dates like 2022-03-04 (the month comes first in columns named as PJM's, "
+        f"{PJM_TIMES[0]}, and where some day is above 12)",
+    )
 
 
 def is_clock(column: pl.Series) -> bool:
@@ -364,19 +388,19 @@ def _plain_times(values: Floats, name: str) -> tuple[Floats, float]:
     return _from_midnight(given) if first.size and first[0] >= _UNIX_FROM else (given, math.nan)
 
 
-def _dates(texts: pl.Series) -> Floats:
-    """Return Unix seconds of dates with times, by the notation that reads most of them."""
+def _dates(texts: pl.Series) -> tuple[Floats, str]:
+    """Return Unix seconds of dates with times, and the notation, which is the one that reads most of them."""
     # one separator between the parts, since the reader of a notation is strict about blanks
     joined = texts.str.slice(0, 64).str.replace_all(r"\s+", "T").str.replace(r"(?i)Z$", "+00:00")
-    best = np.full(texts.len(), np.nan)
+    best, notation = np.full(texts.len(), np.nan), ""
     for form in _DATE_TIMES:
         found = joined.str.to_datetime(form, time_unit="us", strict=False)
         seconds = _float(found.dt.epoch("us")) / 1e6
         if np.isfinite(seconds).sum() > np.isfinite(best).sum():
-            best = seconds
+            best, notation = seconds, form
         if np.isfinite(best).all():
             break
-    return best
+    return best, notation
 
 
 def _from_midnight(unix_s: Floats) -> tuple[Floats, float]:
