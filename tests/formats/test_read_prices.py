@@ -300,25 +300,6 @@ def test_real_years_of_carbon(data_dir: Path) -> None:
 
 def test_dates_that_may_begin_with_the_day_are_refused(tmp_path: Path) -> None:
     """Twelve days of March, day first, are no twelve months; names of PJM and a day above 12 tell what comes first."""
-    path = tmp_path / "prices.csv"
-
-    def write(name: str, *days: str) -> None:
-        path.write_text(f"{name},price\n" + "".join(f"{day} 00:00,{k}\n" for k, day in enumerate(days)))
-
-    write("time", *(f"{day:02}/03/2022" for day in range(1, 13)))
-    with pytest.raises(TraceError, match=r"prices\.csv:2: field 'time': may begin with the month or with the day"):
-        read_prices(path, unit="$/kWh", step_s=86400.0)
-    for name, days in (
-        ("datetime_beginning_utc", ("03/11/2022", "03/12/2022")),
-        ("time", ("03/12/2022", "03/13/2022")),
-    ):
-        write(name, *days)
-        prices = read_prices(path, unit="$/kWh", zone="UTC", step_s=86400.0)
-        assert prices.epoch_unix_s == dt.datetime(2022, 3, int(days[0][3:5]), tzinfo=dt.UTC).timestamp()
-
-
-def test_dates_that_may_begin_with_the_day_are_refused(tmp_path: Path) -> None:
-    """Twelve days of March, day first, are no twelve months; names of PJM and a day above 12 tell what comes first."""
 
     def table(name: str, *days: str) -> str:
         return f"{name},price\n" + "".join(f"{day} 00:00,{k}\n" for k, day in enumerate(days))
