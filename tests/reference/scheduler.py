@@ -376,7 +376,7 @@ class Scheduler:
     def settle(self, job: Job) -> None:
         """Count what a job has done since it began, or since the speed changed."""
         took = self.now - job.since
-        job.energy += job.nodes * job.draw * self.share(job.pool) * took
+        job.energy += job.nodes * job.draw * self.drawn_share(job.pool) * took
         rate = self.rate(job.pool)
         job.left = max(0.0, job.since + job.left / rate - self.now) * rate
         job.ran += took
@@ -444,13 +444,13 @@ class Scheduler:
         """Watts drawn now, as admission counts them or (drawn) as they are."""
         awake = sum(len(self.free[p] - self.asleep) * self.idle_w(p) for p in range(len(self.free)))
         asleep = sum(self.sleep_of(self.pool_of[n])[0] for n in self.asleep)
-        works = (lambda j: j.draw * self.share(j.pool)) if drawn else self.believed
+        works = (lambda j: j.draw * self.drawn_share(j.pool)) if drawn else self.believed
         busy = sum(j.nodes * (self.waking_w(j) if j.wakes else works(j)) for j in self.running)
         return awake + asleep + busy
 
     def believed(self, job: Job) -> float:
         """Watts that admission counts for a node of a job that works."""
-        return (self.setup.highest_w if self.setup.profile == "maximum" else job.draw) * self.share(job.pool)
+        return (self.setup.highest_w if self.setup.profile == "maximum" else job.draw) * self.drawn_share(job.pool)
 
     # -- speeds
 
@@ -462,7 +462,7 @@ class Scheduler:
         """Seconds that a job is estimated to run from now on, at the speed that its nodes have."""
         return job.estimate_left() / self.rate(job.pool)
 
-    def share(self, pool: int) -> float:
+    def drawn_share(self, pool: int) -> float:
         """Part of a job's power at full speed that it draws now."""
         return self.setup.slow[1] if self.setup.slow and self.low[pool] else 1.0
 
@@ -487,7 +487,7 @@ class Scheduler:
         for p, was_low in enumerate(list(self.low)):
             if was_low != self.high:
                 continue  # it has that speed
-            before, needs_w = self.power(), (self.share(p), self.idle_w(p))
+            before, needs_w = self.power(), (self.drawn_share(p), self.idle_w(p))
             self.low[p] = not was_low
             if self.power() - before > max(0.0, self.limit_w - before) + LIMIT_SLACK * self.limit_w:
                 self.low[p] = was_low
@@ -500,7 +500,7 @@ class Scheduler:
             slower /= self.rate(p)
             for job in [j for j in self.running if j.pool == p]:
                 job.expected = self.now + (job.expected - self.now) * slower
-            falls |= self.share(p) < needs_w[0] or self.idle_w(p) < needs_w[1]
+            falls |= self.drawn_share(p) < needs_w[0] or self.idle_w(p) < needs_w[1]
         if falls and self.queue and self.limit_w < math.inf and self.once_more < self.now:
             self.once_more = self.now
             if self.setup.tick:
