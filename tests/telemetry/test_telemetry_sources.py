@@ -218,6 +218,12 @@ COLUMNS: dict[str, tuple[dict[str, list[Any]], Wanted, str]] = {
     ),
     "no time": ({"node": [1], "power": [1]}, Wanted(), "no column of times"),
     "no power": ({"node": [1], "time": [1]}, Wanted(), "no column of powers"),
+    "megawatts": (
+        {"node": [1], "time": [1], "power_mw": [1]},
+        Wanted(),
+        "no column of powers: found node, time, power_mw",
+    ),
+    "a limit": ({"node": [1], "time": [1], "power_limit": [1]}, Wanted(), "no column of powers"),
     "misspelt": (
         {"node": [1], "time": [1], "power": [1]},
         Wanted(power=("powr",)),

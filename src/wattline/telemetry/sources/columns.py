@@ -122,11 +122,7 @@ def _powers(names: dict[str, str], taken: set[str]) -> tuple[str, ...]:
         if name in names and names[name] not in taken:
             return (names[name],)
     free = {low: name for low, name in names.items() if name not in taken}
-    return tuple(
-        name
-        for low, name in free.items()
-        if low.endswith(("_w", "_kw", "_power", "_watts")) or low.startswith("power_")
-    )
+    return tuple(name for low, name in free.items() if low.endswith(("_w", "_kw", "_power", "_watts")))
 
 
 def _unit_of(where: str, power: tuple[str, ...]) -> str:
