@@ -177,7 +177,8 @@ def test_text_where_a_number_is_not_needed(tmp_path: Path, column: str) -> None:
     """A limit, number or priority that is no number is unknown, and counted; the job stays a job."""
     trace = read_pm100(write(tmp_path / "t.parquet", job(1, **{column: "x"}), job(2, **{column: "7"})))
     assert len(trace.jobs) == 2
-    assert counts(trace, "repaired") == {"malformed: not a number: taken as unknown": 1}
+    given = {"job number unknown: it is given one, from 8 on": 1} if column == "job_id" else {}
+    assert counts(trace, "repaired") == {"malformed: not a number: taken as unknown": 1} | given
 
 
 def test_a_table_in_which_nobody_has_samples(tmp_path: Path) -> None:
@@ -195,9 +196,32 @@ def test_a_packed_table_is_known_by_its_columns(tmp_path: Path) -> None:
 
 
 def test_samples_that_are_missing_do_not_count(tmp_path: Path) -> None:
-    """Missing samples within a list are left out of mean and maximum."""
+    """Missing samples within a list are left out of mean and maximum, and the job is counted."""
     trace = read_trace(write(tmp_path / "t.parquet", job(node_power_consumption=[1000.0, None, math.nan, 1400.0])))
     assert (trace.jobs.draw_w[0], trace.jobs.peak_w[0]) == (600.0, 700.0)
+    assert counts(trace, "kept") == {"samples are missing: mean and maximum are those of the others": 1}
+    assert counts(trace, "repaired") == {}
+
+
+def test_samples_that_cannot_be_true_do_not_count(tmp_path: Path) -> None:
+    """No node draws less than nothing: such samples are left out of the mean, and counted; strict refuses them."""
+    odd = [job(1, node_power_consumption=[1000.0, -500.0, 1400.0]), job(2, node_power_consumption=[math.inf, 800.0])]
+    path = write(tmp_path / "t.parquet", *odd, job(3, node_power_consumption=[-1.0, -2.0]))
+    trace = read_trace(path)
+    assert trace.jobs.draw_w.tolist()[:2] == [600.0, 400.0]
+    assert trace.jobs.peak_w.tolist()[:2] == [700.0, 400.0]
+    assert math.isnan(trace.jobs.draw_w[2])
+    assert counts(trace, "repaired") == {"samples below 0 or endless: they do not count": 3}
+    assert counts(trace, "kept") == {"no power samples: power unknown": 1}
+    with pytest.raises(TraceError, match=r"t.parquet:1: field 'node_power_consumption.wrong'"):
+        read_trace(path, strict=True)
+
+
+def test_jobs_whose_number_is_none_are_numbered(tmp_path: Path) -> None:
+    """A number that is missing or not whole is replaced by one above all others, with a count."""
+    trace = read_trace(write(tmp_path / "t.parquet", job(41.0), job(1.5), job(None), job(-3.0)))  # type: ignore[arg-type]
+    assert trace.jobs.job_id.tolist() == [41, 42, 43, 44]
+    assert counts(trace, "repaired") == {"job number unknown: it is given one, from 42 on": 3}
 
 
 def test_odd_times_are_said(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from wattline.arrays import Floats, Ints
 from wattline.errors import TraceError
 from wattline.model.jobs import UNKNOWN
+from wattline.model.names import Names
 from wattline.reading.notes import Action, Finding
 from wattline.reading.plain import is_category
 
@@ -27,10 +29,10 @@ class Rows:
     truths = True
     """Whether a column of truth values may stand for numbers, 0 and 1."""
 
-    def __init__(self, path: Path | str, frame: pl.DataFrame | None, lines: npt.NDArray[Any]) -> None:
+    def __init__(self, path: Path | str, frame: pl.DataFrame | None, lines: npt.NDArray[Any] | range) -> None:
         self.path, self.lines = path, lines
         self._frame = frame
-        self.height = int(lines.size)
+        self.height = len(lines)
         self.findings: list[Finding] = []
         self.bad = np.zeros(self.height, dtype=np.bool_)
 
@@ -81,6 +83,17 @@ class Rows:
         self.note("repaired", reason, keep & np.isinf(values), name)
         return np.where(np.isfinite(values), values, instead)
 
+    def number_jobs(self, numbers: Floats) -> Floats:
+        """Return the numbers of jobs; those that are not known are above all of the table."""
+        unknown = np.isnan(numbers) & ~self.bad
+        if not unknown.any():
+            return numbers
+        first = max(0.0, float(np.max(numbers, initial=0.0, where=np.abs(numbers) < MAX_WHOLE))) + 1
+        self.note("repaired", f"job number unknown: it is given one, from {first:g} on", unknown, "job_id")
+        found = numbers.copy()
+        found[unknown] = np.floor(first) + np.arange(int(unknown.sum()))
+        return found
+
     def numbers(self, name: str, *, needed: bool = True) -> Floats | None:
         """Return a column as floats, NaN for null; None if absent.
 
@@ -95,7 +108,7 @@ class Rows:
             self.note("repaired", "malformed: not a number: taken as unknown", wrong & ~self.bad, name)
         return given
 
-    def codes(self, name: str) -> tuple[Ints, tuple[str, ...]]:
+    def codes(self, name: str) -> tuple[npt.NDArray[Any], Sequence[str]]:
         """Return a column of names as codes and names."""
         if name not in self.columns:
             return np.full(self.height, UNKNOWN, dtype=np.int64), ()
@@ -118,15 +131,15 @@ class Rows:
         absent = series.is_null() | (series.str.to_lowercase() == "nan")
         return given, np.isnan(given) & ~absent.to_numpy()
 
-    def _coded(self, name: str) -> tuple[Ints, tuple[str, ...]]:
+    def _coded(self, name: str) -> tuple[npt.NDArray[Any], Sequence[str]]:
         import polars as pl
 
-        from wattline.reading.fields import codes
+        from wattline.reading.coder import codes
 
         series = self.frame[name]
         if isinstance(series.dtype, pl.Enum):  # written by Wattline: keeps names that no row uses, and their order
             physical = series.to_physical().cast(pl.Int64).fill_null(UNKNOWN).to_numpy().astype(np.int64)
-            return physical, tuple(series.dtype.categories)
+            return physical, Names.of_series(series.dtype.categories)
         if series.dtype.is_integer():
             return _numbered(series.set(series < 0, None))
         if not (series.dtype in (pl.String, pl.Null) or series.dtype == pl.Categorical):
@@ -134,7 +147,7 @@ class Rows:
         return codes(series.cast(pl.String).fill_null(""))
 
 
-def _numbered(series: pl.Series) -> tuple[Ints, tuple[str, ...]]:
+def _numbered(series: pl.Series) -> tuple[Ints, Sequence[str]]:
     """Return whole numbers, null where unknown, as codes in order of appearance and names."""
     import polars as pl
 
@@ -142,7 +155,7 @@ def _numbered(series: pl.Series) -> tuple[Ints, tuple[str, ...]]:
     places = pl.Series(np.arange(distinct.len()), dtype=pl.Int32)
     found = series.replace_strict(distinct, places, default=UNKNOWN, return_dtype=pl.Int32) if distinct.len() else None
     coded = np.full(series.len(), UNKNOWN) if found is None else found.fill_null(UNKNOWN).to_numpy()
-    return coded.astype(np.int64), tuple(map(str, distinct.to_list()))
+    return coded.astype(np.int64), Names.of_series(distinct.cast(pl.String))
 
 
 def kept(values: npt.NDArray[Any], keep: Mask) -> npt.NDArray[Any]:
@@ -150,6 +163,18 @@ def kept(values: npt.NDArray[Any], keep: Mask) -> npt.NDArray[Any]:
     if not keep.all():
         return values[keep]
     return values if values.flags.writeable else values.copy()
+
+
+def out_of_order(times: Floats, keep: Mask) -> Mask:
+    """Return which kept rows are earlier than the kept one before them."""
+    late = np.zeros(keep.size, dtype=np.bool_)
+    if keep.all():
+        late[1:] = times[1:] < times[:-1]
+        return late
+    rows = np.flatnonzero(keep)
+    left = times[rows]
+    late[rows[1:]] = left[1:] < left[:-1]
+    return late
 
 
 def whole(values: Floats, least: float) -> Mask:

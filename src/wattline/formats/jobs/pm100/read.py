@@ -103,12 +103,20 @@ def _reduced(path: Path | str, frame: pl.DataFrame, name: str) -> list[pl.Expr]:
 
     dtype = frame.schema[name]
     if dtype == pl.Null:  # not a single job has any
-        return [pl.lit(None, dtype=pl.Float64).alias(f"{name}.{what}") for what in ("mean", "max")]
+        return [pl.lit(None, dtype=pl.Float64).alias(f"{name}.{what}") for what in ("mean", "max")] + [
+            pl.lit(0).alias(f"{name}.{what}") for what in ("missing", "wrong")
+        ]
     if not (isinstance(dtype, pl.List) and (dtype.inner.is_numeric() or dtype.inner == pl.Null)):
         raise TraceError.at(path, f"column must hold lists of samples, not {dtype}"[:200], field=name)
     samples = pl.col(name).cast(pl.List(pl.Float64))
-    sound = samples.list.eval(pl.element().filter(pl.element().is_finite()))
-    return [sound.list.mean().alias(f"{name}.mean"), sound.list.max().alias(f"{name}.max")]
+    there = samples.list.eval(pl.element().filter(pl.element().is_not_nan()))  # null is not "not NaN"
+    sound = there.list.eval(pl.element().filter((pl.element() >= 0) & pl.element().is_finite()))
+    return [
+        sound.list.mean().alias(f"{name}.mean"),
+        sound.list.max().alias(f"{name}.max"),
+        (samples.list.len() - there.list.len()).fill_null(0).alias(f"{name}.missing"),
+        (there.list.len() - sound.list.len()).fill_null(0).alias(f"{name}.wrong"),
+    ]
 
 
 def _instants(rows: Rows, name: str) -> Floats:
@@ -159,6 +167,12 @@ def _power(rows: Rows, keep: Mask, nodes: Floats, names: tuple[str, ...]) -> tup
     mean_w, peak_w = (
         np.sum([_numbers(rows, f"{name}.{what}") for name in added], axis=0) / sharers for what in ("mean", "max")
     )
+    for name in added:
+        missing, wrong = (keep & (_numbers(rows, f"{name}.{what}") > 0) for what in ("missing", "wrong"))
+        told = "samples below 0 or endless: they do not count"
+        rows.note("repaired", told, wrong, f"{name}.wrong")
+        told = "samples are missing: mean and maximum are those of the others"
+        rows.note("kept", told, missing & np.isfinite(_numbers(rows, f"{name}.mean")), f"{name}.missing")
     shown = f"{added[0]}.mean"
     rows.note("kept", "no power samples: power unknown", keep & ~np.isfinite(mean_w), shown)
     absurd = np.isfinite(mean_w) & ((mean_w <= 0) | (peak_w > MAX_DRAW_W))
@@ -174,7 +188,9 @@ def _build(
     limit_min = _numbers(rows, "time_limit", needed=False)
     limit_s = np.where((limit_min > 0) & (limit_min < INFINITE), limit_min * 60.0, np.nan)
     job_id, priority = (rows.numbers(name, needed=False) for name in ("job_id", "priority"))
-    more: dict[str, Any] = {} if job_id is None else {"job_id": np.where(whole(job_id, 0), job_id, -1)[keep]}
+    more: dict[str, Any] = {}
+    if job_id is not None:
+        more["job_id"] = rows.number_jobs(np.where(whole(job_id, 0), job_id, np.nan))[keep]
     if priority is not None:
         more["priority"] = rows.finite("priority", priority, keep, 0.0)[keep]
     names: dict[str, Any] = {}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
+import numpy.typing as npt
 
 from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError, did_you_mean
@@ -23,9 +24,9 @@ from wattline.model.series import PowerSeries
 from wattline.reading.began import MOST_EPOCH_S
 from wattline.reading.calendar import check_zone
 from wattline.reading.machine import machine_of
-from wattline.reading.notes import Note, Trace, build_jobs, listed, refuse_empty, settle
+from wattline.reading.notes import Note, Trace, listed, refuse_empty, settle, take_jobs
 from wattline.reading.parquet import reading_parquet
-from wattline.reading.rows import MAX_WHOLE, Mask, Rows, kept
+from wattline.reading.rows import MAX_WHOLE, Mask, Rows, kept, out_of_order
 from wattline.reading.series_column import COLUMN as SERIES
 from wattline.reading.series_column import mean_over_run, split_series
 from wattline.reading.source import is_parquet, read_bytes
@@ -291,7 +292,7 @@ class _ParquetRows(TableRows):
         self.frame.drop_in_place(name)
         return given
 
-    def _coded(self, name: str) -> tuple[Ints, tuple[str, ...]]:
+    def _coded(self, name: str) -> tuple[npt.NDArray[Any], Sequence[str]]:
         coded = super()._coded(name)
         self.frame.drop_in_place(name)
         return coded
@@ -307,28 +308,16 @@ def _keep(rows: TableRows, columns: dict[str, Floats]) -> Mask:
     rows.drop_unusable("run time", work, "work_s", 0.0)
     rows.drop_not_whole("number of nodes", nodes, "nodes", 1, "nodes are not a positive whole number")
     if "job_id" in columns:
-        columns["job_id"] = _numbered(rows, columns["job_id"])
+        columns["job_id"] = rows.number_jobs(columns["job_id"])
         rows.drop_not_whole("job number", columns["job_id"], "job_id", -MAX_WHOLE, "job number is not whole")
     return ~rows.bad
-
-
-def _numbered(rows: TableRows, numbers: Floats) -> Floats:
-    """Return the numbers of jobs; those that are not known are above all of the table."""
-    unknown = np.isnan(numbers) & ~rows.bad
-    if not unknown.any():
-        return numbers
-    first = max(0.0, float(np.max(numbers, initial=0.0, where=np.abs(numbers) < MAX_WHOLE))) + 1
-    rows.note("repaired", f"job number unknown: it is given one, from {first:g} on", unknown, "job_id")
-    found = numbers.copy()
-    found[unknown] = np.floor(first) + np.arange(int(unknown.sum()))
-    return found
 
 
 def _build(
     rows: TableRows,
     keep: Mask,
     columns: dict[str, Floats],
-    names: dict[str, tuple[Ints, tuple[str, ...]]],
+    names: dict[str, tuple[npt.NDArray[Any], Sequence[str]]],
     epoch_unix_s: float,
     series: PowerSeries | None,
 ) -> JobTable:
@@ -363,7 +352,8 @@ def _build(
     if after is not None:
         given["after"] = _links(rows, keep, after, given["submit_s"])
     tuples: dict[str, Any] = {NAME_COLUMNS[name]: listed for name, (_, listed) in names.items()}
-    return build_jobs(rows.path, **given, **tuples, epoch_unix_s=epoch_unix_s, series=series)
+    given |= {**tuples, "epoch_unix_s": epoch_unix_s, "series": series}
+    return take_jobs(rows.path, given)
 
 
 def _mean_draw(rows: TableRows, keep: Mask, columns: dict[str, Floats], series: PowerSeries) -> Floats:
@@ -393,10 +383,7 @@ def _within(rows: TableRows, keep: Mask, name: str, values: Floats, least: float
 
 def _mention_oddities(rows: TableRows, keep: Mask, columns: dict[str, Floats]) -> None:
     submit, work = columns["submit_s"], columns["work_s"]
-    order = np.flatnonzero(keep)
-    late = np.zeros(keep.size, dtype=np.bool_)
-    late[order[1:]] = np.diff(submit[order]) < 0
-    rows.note("repaired", "out of order: sorted by submit time", late, "submit_s")
+    rows.note("repaired", "out of order: sorted by submit time", out_of_order(submit, keep), "submit_s")
     rows.note("kept", "run time 0: ends the instant it starts", keep & (work == 0), "work_s")
     if "request_s" in columns:
         request = columns["request_s"]
