@@ -5,12 +5,15 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+
+from wattline.errors import TraceError
+from wattline.formats.jobs import read_trace
 
 SIZE = 40_000_000
 SLOW = {"quoted table": 25_000_000, "sacct": 30_000_000}
@@ -171,3 +174,71 @@ def test_a_parquet_table_takes_at_most_twice_its_columns_and_300_mb(tmp_path: Pa
     most, count = peak(tmp_path / "large", TRACE)
     assert count == table.height
     assert most < 2 * table.estimated_size() + 300e6
+
+
+def texts(path: Path, name: str) -> int:
+    """Write a log of which every job has names of its own, of which rows are short or out of order, or the like."""
+    lines: Iterable[str]
+    n = 600_000
+    if name == "users of a table":
+        lines = ["submit_s,work_s,nodes,user", *(f"{i},9,1,user{i:07d}" for i in range(n))]
+    elif name == "three names of a table":
+        lines = ["submit_s,work_s,nodes,user,group,kind", *(f"{i},9,1,u{i},g{i},k{i}" for i in range(n))]
+    elif name == "names that come twice":
+        lines = ["submit_s,work_s,nodes,user", *(f"{i},9,1,someone{i % (n // 2)}" for i in range(n))]
+    elif name == "long names":
+        lines = ["submit_s,work_s,nodes,kind", *(f"{i},9,1,{'x' * 80}{i}" for i in range(n))]
+    elif name == "names of swf":
+        heads = (f"; Executable: {i} job number {i}" for i in range(1, n + 1))
+        lines = [*heads, *(f"{i} {i} 0 9 1 -1 -1 1 9 -1 1 {i} {i} {i} 1 1 -1 -1" for i in range(1, n + 1))]
+    elif name == "names of sacct":
+        at = "2024-01-01T00:00:00"
+        lines = ["JobID|Submit|Start|ElapsedRaw|AllocNodes|User|JobName|State"]
+        lines += [f"{i}+0|{at}.{i:06d}|{at}|9|1|user{i}|job number {i}|COMPLETED" for i in range(1, n + 1)]
+    elif name == "out of order":
+        lines = ["submit_s,work_s,nodes", *(f"{i * 7919 % (3 * n)},9,1" for i in range(3 * n))]
+    else:
+        lines = ["submit_s,work_s,nodes", *(f"{i},9,1" for i in range(5 * n))]
+    path.write_text("\n".join(lines) + "\n")
+    return sum(not line.startswith((";", "submit", "JobID")) for line in lines)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "users of a table",
+        "three names of a table",
+        "names that come twice",
+        "long names",
+        "names of swf",
+        "names of sacct",
+        "out of order",
+        "short rows",
+    ],
+)
+def test_names_and_rows_of_every_kind_stay_below_the_bound(tmp_path: Path, name: str) -> None:
+    """Logs in which every job has names of its own, short rows and jobs out of order keep the bound too."""
+    count = texts(tmp_path / "large", name)
+    most, jobs = peak(tmp_path / "large", TRACE)
+    assert jobs == count
+    assert most < 2 * (tmp_path / "large").stat().st_size + 300e6
+
+
+def test_a_parquet_table_of_names_stays_below_the_bound(tmp_path: Path) -> None:
+    """Names that are texts in a Parquet table take no more."""
+    table = frame(jobs, 600_000).with_columns(user=pl.lit("user ") + pl.col("job_id").cast(pl.String))
+    table.write_parquet(tmp_path / "large")
+    most, count = peak(tmp_path / "large", TRACE)
+    assert count == table.height
+    assert most < 2 * table.estimated_size() + 300e6
+
+
+def test_what_is_no_log_is_refused_before_it_takes_memory(tmp_path: Path) -> None:
+    """A line of 40 MB, or a header of very many keys, is refused in one line that says where."""
+    path = tmp_path / "line"
+    path.write_text("submit_s,work_s,nodes,user\n0,9,1," + "x" * 40_000_000 + "\n")
+    with pytest.raises(TraceError, match=r"line:2: the line has more than 32 MB; is it a text at all\?"):
+        read_trace(path)
+    path.write_text("".join(f"; Note {i}: x\n" for i in range(20_000)) + "1 0 0 9 1 -1 -1 1 9 -1 1 1 1 1 1 1 -1 -1\n")
+    with pytest.raises(TraceError, match=r"field 'Note 10000': the header has more than 10000 different keys"):
+        read_trace(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
+from wattline.model.names import Names
 from wattline.model.series import PowerSeries
 from wattline.units import MOST_S, in_full
 
@@ -34,7 +36,7 @@ class JobTable:
     * ``draw_w``: power per node when uncapped; ``floor_w``: power per node at its lowest cap; ``stretch``: run time at
       ``floor_w`` divided by run time at ``draw_w``. NaN takes the node class's value. ``peak_w``: the greatest
       power per node that was measured while it ran, for those who look at logs; nothing is simulated with it.
-    * ``user``, ``group``, ``kind``, ``partition`` are codes into the tuples of names beside them.
+    * ``user``, ``group``, ``kind``, ``partition`` are codes into the sequences of names beside them.
     * ``series``: power per node over the run of each job, where it is known to change; ``draw_w`` is then its mean.
 
     A column that nobody gave takes no memory until it is first asked for.
@@ -58,10 +60,10 @@ class JobTable:
     recorded_wait_s: Floats
     peak_w: Floats
     recorded_energy_j: Floats
-    users: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    partitions: tuple[str, ...] = ()
+    users: Sequence[str] = ()
+    groups: Sequence[str] = ()
+    kinds: Sequence[str] = ()
+    partitions: Sequence[str] = ()
     epoch_unix_s: float = float("nan")
     series: PowerSeries | None = None
 
@@ -86,6 +88,8 @@ class JobTable:
             if name not in self.__dict__:
                 continue
             column = getattr(self, name)
+            if not column.size or (np.fmax.reduce(column) <= most and np.fmin.reduce(column) >= -most):
+                continue  # nothing as large as the column is made for what is not there
             far = (column > most) | (column < -most)  # false for NaN
             if name == "request_s":
                 far &= column < np.inf  # inf says that there is no limit
@@ -128,20 +132,30 @@ class JobTable:
         >>> JobTable.build(submit_s=[5, 0], work_s=[10, 20], nodes=[1, 2]).nodes.tolist()
         [2, 1]
         """
-        submit = np.ascontiguousarray(submit_s, dtype=np.float64)
-        given: dict[str, npt.ArrayLike] = {"submit_s": submit, "work_s": work_s, "nodes": nodes, **columns}
-        unknown = set(given) - set(ARRAY_COLUMNS)
+        names = {"users": users, "groups": groups, "kinds": kinds, "partitions": partitions}
+        given = {"submit_s": submit_s, "work_s": work_s, "nodes": nodes, **columns, **names}
+        return cls.taking(given | {"epoch_unix_s": epoch_unix_s, "series": series})
+
+    @classmethod
+    def taking(cls, columns: dict[str, Any]) -> JobTable:
+        """Make a table as ``build`` does from columns which nobody else needs: each goes as soon as it is used."""
+        names: dict[str, Any] = {
+            name: _kept(columns.pop(name, ())) for name in ("users", "groups", "kinds", "partitions")
+        }
+        epoch_unix_s, series = columns.pop("epoch_unix_s", math.nan), columns.pop("series", None)
+        unknown = set(columns) - set(ARRAY_COLUMNS)
         if unknown:
             raise InputError(f"job table: unknown column {sorted(unknown)[0]!r}; known: {', '.join(ARRAY_COLUMNS)}")
-        columns.clear()
+        submit = np.ascontiguousarray(columns["submit_s"], dtype=np.float64)
         full: dict[str, Any] = {}
         for name, (dtype, _) in ARRAY_COLUMNS.items():
-            if name in given:
-                full[name] = np.ascontiguousarray(given.pop(name), dtype=dtype)
+            if name in columns:
+                full[name] = np.ascontiguousarray(columns.pop(name), dtype=dtype)
             elif name == "job_id":
                 full[name] = np.arange(1, submit.size + 1, dtype=np.int64)
         if np.any(submit[1:] < submit[:-1]):
             table_order = np.argsort(submit, kind="stable")
+            del submit
             for name in full:
                 full[name] = np.ascontiguousarray(full[name][table_order])
             if "after" in full:
@@ -152,16 +166,8 @@ class JobTable:
             series = None if series is None else series.take(table_order)
         for name, (dtype, default) in ARRAY_COLUMNS.items():
             if name not in full:
-                full[name] = np.broadcast_to(np.array(default, dtype=dtype), submit.shape)
-        return cls(
-            **full,
-            users=tuple(users),
-            groups=tuple(groups),
-            kinds=tuple(kinds),
-            partitions=tuple(partitions),
-            epoch_unix_s=epoch_unix_s,
-            series=series,
-        )
+                full[name] = np.broadcast_to(np.array(default, dtype=dtype), full["submit_s"].shape)
+        return cls(**full, **names, epoch_unix_s=epoch_unix_s, series=series)
 
     def take(self, rows: npt.ArrayLike) -> JobTable:
         """Return the given rows (a mask or increasing indices); links to rows left out are cut."""
@@ -188,6 +194,10 @@ class JobTable:
     def span_s(self) -> float:
         """Seconds from the first to the last submission."""
         return float(self.submit_s[-1] - self.submit_s[0]) if len(self) else 0.0
+
+
+def _kept(names: Sequence[str]) -> Sequence[str]:
+    return names if isinstance(names, Names) else tuple(names)
 
 
 ARRAY_COLUMNS: dict[str, tuple[type, float]] = {

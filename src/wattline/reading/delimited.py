@@ -20,6 +20,7 @@ from wattline.arrays import Ints
 from wattline.errors import TraceError
 from wattline.reading.notes import Action, Finding
 from wattline.reading.parts import TextParts
+from wattline.reading.pieces import Pieces
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,50 +30,9 @@ _MAX_HEADER_CHARS = 20_000
 _SHOWN_CHARS = 80
 AGAIN = "the header line again: left out"
 """Reason of the note on header lines between the rows, as in dumps that were put together."""
-_GROWTH = 8
-"""A column grows by this part of itself."""
 Tidy = Callable[["pl.DataFrame"], "pl.DataFrame"]
 Take = TypeVar("Take", bound=Callable[["pl.DataFrame"], None])
 Part = tuple["pl.DataFrame", Ints, tuple[Finding, ...]]
-
-
-class Pieces:
-    """Columns that grow by pieces, as a table is read.
-
-    Each stays one array, since freed pieces would leave holes in memory.
-    """
-
-    def __init__(self) -> None:
-        self._columns: dict[str, npt.NDArray[Any]] = {}
-        self._sizes: dict[str, int] = {}
-
-    def add(self, name: str, piece: npt.NDArray[Any]) -> None:
-        """Put a piece to the end of a column."""
-        column = self._columns.get(name)
-        if column is None:
-            self._columns[name], self._sizes[name] = np.array(piece), piece.size
-            return
-        begin = self._sizes[name]
-        end = begin + piece.size
-        if not np.can_cast(piece.dtype, column.dtype):
-            column = self._columns[name] = column.astype(np.result_type(piece, column))
-        if end > column.size:
-            column.resize(max(end, column.size + column.size // _GROWTH), refcheck=False)
-        column[begin:end] = piece
-        self._sizes[name] = end
-
-    def take(self, name: str) -> npt.NDArray[Any]:
-        """Return a column, and forget it here."""
-        column = self._columns.pop(name)
-        column.resize(self._sizes.pop(name), refcheck=False)
-        return column
-
-    def at(self, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Return a copy of some entries of a column, which stays."""
-        return self._columns[name][rows]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._columns
 
 
 class _QuoteError(Exception):
@@ -131,6 +91,13 @@ class Delimited:
         except _QuoteError:
             self._quoted = True
             return self._go_through(begin())
+
+    def take_lines(self) -> npt.NDArray[Any] | range:
+        """Return the line of each row, and forget it here; without gaps they take no room."""
+        lines, self.lines = self.lines, self.lines[:0].copy()
+        if lines.size and lines[-1] - lines[0] == lines.size - 1:  # they rise
+            return range(int(lines[0]), int(lines[-1]) + 1)
+        return lines
 
     def _go_through(self, take: Take) -> Take:
         places = Pieces()

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from wattline.arrays import Floats, Ints
+from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.model.jobs import UNKNOWN
 from wattline.reading.calendar import offset_at
 
 if TYPE_CHECKING:
@@ -69,14 +68,16 @@ def scaled_numbers(texts: pl.Series) -> Floats:
 
 
 def clock_s(texts: pl.Series) -> Floats:
-    """Return seconds of ``[D-]HH:MM:SS[.fff]`` or ``MM:SS``; no minute has 60 seconds, no hour 60 minutes, no day 24
-    hours.
+    """Return seconds of ``[D-]HH:MM:SS[.fff]``, ``D-HH:MM`` or ``MM:SS``; no minute has 60 seconds, no hour 60 minutes,
+    no day 24 hours.
 
     >>> import polars as pl
     >>> clock_s(pl.Series(["1-02:00:00", "05:30", "00:00:07.250", "UNLIMITED"])).tolist()
     [93600.0, 330.0, 7.25, nan]
     >>> clock_s(pl.Series(["00:99:00", "00:00:60", "1-25:00:00", "25:00:00", "90:00"])).tolist()
     [nan, nan, nan, 90000.0, 5400.0]
+    >>> clock_s(pl.Series(["1-12:30", "1-24:00", "1-00:30.5"])).tolist()
+    [131400.0, nan, nan]
     """
     import polars as pl
 
@@ -84,6 +85,11 @@ def clock_s(texts: pl.Series) -> Floats:
     distinct = short.unique()  # a dump repeats few durations many times, and patterns are slow
     parts = distinct.str.extract_groups(_CLOCK).struct
     days, hours, minutes, seconds = (numbers(parts.field(name)) for name in parts.fields)
+    two = ~np.isnan(days) & np.isnan(hours)  # after days, two numbers are hours and minutes
+    hours, minutes, seconds = (
+        np.where(two, found, given) for found, given in ((minutes, hours), (seconds, minutes), (0.0, seconds))
+    )
+    minutes[minutes != np.floor(minutes)] = np.nan
     total = np.nan_to_num(days) * 86400.0 + np.nan_to_num(hours) * 3600.0 + minutes * 60.0 + seconds
     total[(seconds >= 60) | ((minutes >= 60) & ~np.isnan(hours)) | ((hours >= 24) & ~np.isnan(days))] = np.nan
     spread = short.replace_strict(distinct, pl.Series(total), return_dtype=pl.Float64)
@@ -132,33 +138,3 @@ def is_unknown(texts: pl.Series) -> npt.NDArray[np.bool_]:
     known = texts.fill_null("").str.slice(0, LONGEST).str.to_lowercase()
     answer: npt.NDArray[np.bool_] = known.is_in(_UNKNOWN_WORDS).to_numpy()
     return answer
-
-
-class Coder:
-    """Number distinct texts in order of appearance, part by part; an empty one is unknown."""
-
-    def __init__(self) -> None:
-        self._table: dict[str, int] = {"": UNKNOWN}
-
-    def __call__(self, texts: pl.Series) -> npt.NDArray[np.int32]:
-        """Return the codes of a part."""
-        import polars as pl
-
-        known = texts.fill_null("")
-        distinct = known.unique(maintain_order=True)
-        of_part = pl.Series(
-            [self._table.setdefault(name, len(self._table) - 1) for name in distinct.to_list()], dtype=pl.Int32
-        )
-        found = known.replace_strict(distinct, of_part, return_dtype=pl.Int32) if known.len() else of_part
-        return np.asarray(found.to_numpy(), dtype=np.int32)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All texts that have a code."""
-        return tuple(self._table)[1:]
-
-
-def codes(texts: pl.Series) -> tuple[Ints, tuple[str, ...]]:
-    """Number distinct texts in order of appearance; an empty one is unknown."""
-    coder = Coder()
-    return coder(texts).astype(np.int64), coder.names

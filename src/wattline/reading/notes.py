@@ -127,8 +127,13 @@ def settle(path: Path | str, findings: Iterable[Finding], *, strict: bool) -> tu
 
 def build_jobs(path: Path | str, **columns: Any) -> JobTable:
     """Make the job table of a file; a time or power that no job can have is said to come from there."""
+    return take_jobs(path, columns)
+
+
+def take_jobs(path: Path | str, columns: dict[str, Any]) -> JobTable:
+    """Make the job table of a file from columns that nobody else needs, as ``JobTable.taking`` does."""
     try:
-        return JobTable.build(**columns)
+        return JobTable.taking(columns)
     except InputError as problem:
         raise TraceError.at(path, str(problem)) from None
 

@@ -21,6 +21,8 @@ from wattline.reading.source import GZIP_MAGIC, escaped, refuse_foreign, refuse_
 
 AT_ONCE = 2 << 20
 """Bytes that are read together: what they take as texts is several times that."""
+LONGEST_LINE = 32 << 20
+"""Bytes of the longest line that is read."""
 _KEPT_BYTES = 32 << 20
 """A smaller file stays in memory, so that quoting from it needs no second reading."""
 _UTF8_BOM = b"\xef\xbb\xbf"
@@ -124,13 +126,18 @@ class TextParts:
     def _lines(self) -> Iterator[bytes]:
         """Give parts that end with a line, the first with the head before it."""
         rest = self.head + b"\n" if self.head else b""
+        line = 1
         for piece in _plain(self.path):
             cut = piece.rfind(b"\n") + 1
             if cut:
                 yield rest + piece[:cut]
+                line += rest.count(b"\n") + piece.count(b"\n")
                 rest = piece[cut:]
             else:
                 rest += piece
+            if len(rest) > LONGEST_LINE:
+                told = f"the line has more than {LONGEST_LINE >> 20} MB"
+                raise TraceError.at(self.path, told, line=line, hint="is it a text at all?")
         if rest:
             yield rest
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from wattline.arrays import Floats, Ints
 from wattline.model.jobs import UNKNOWN
-from wattline.reading.delimited import Delimited, Pieces
-from wattline.reading.fields import Coder, codes
+from wattline.model.names import Names
+from wattline.reading.coder import Coder, codes
+from wattline.reading.delimited import Delimited
+from wattline.reading.pieces import Pieces
 from wattline.reading.rows import Mask, Rows
 
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ class _Columns:
         frame = tidy(part)
         for name in frame.columns:
             if name in self._names:
-                self.pieces.add(name, self.coders[name](part[name]))
+                self.coders[name].add(part[name])
             elif name in self._numbers:
                 given = frame[name].cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
                 self.pieces.add(name, given)
@@ -61,7 +64,10 @@ class TextRows(Rows):
     ) -> None:
         self._table = Delimited(path, separator, quotes=True)
         self._read = self._table.read(lambda: _Columns(numbers, names))
-        super().__init__(path, None, self._table.lines)
+        lines = self._table.take_lines()
+        for column in self._read.coders.values():  # while numbers take half the room
+            column.settle()
+        super().__init__(path, None, lines)
         self.findings.extend((*self._table.wrong, *self._table.said))
 
     @property
@@ -81,14 +87,14 @@ class TextRows(Rows):
             wrong[rows] = True
         return self._read.pieces.take(name), wrong
 
-    def _coded(self, name: str) -> tuple[Ints, tuple[str, ...]]:
+    def _coded(self, name: str) -> tuple[npt.NDArray[Any], Names]:
         import polars as pl
 
-        spelt = self._read.coders[name].names
-        bare, names = codes(pl.Series(spelt, dtype=pl.String).str.strip_chars())
-        if spelt == names:
-            return self._read.pieces.take(name), names
-        coded = self._read.pieces.take(name)
+        column = self._read.coders.pop(name)
+        coded, spelt = column.codes, column.names
+        if all(text == text.strip() for text in spelt):
+            return coded, spelt
+        bare, names = codes(pl.Series(list(spelt), dtype=pl.String).str.strip_chars())
         several = np.bincount(bare[bare >= 0], minlength=1)[bare] > 1
         spaced = np.array([text != (names[code] if code >= 0 else "") for text, code in zip(spelt, bare, strict=True)])
         merged = np.append(several & spaced & (bare >= 0), np.False_)[coded]  # the last one is that of no name

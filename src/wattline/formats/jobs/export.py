@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -203,7 +204,7 @@ def _unique_ids(jobs: JobTable) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     return unique
 
 
-def _numbered(label: str, codes: Ints, names: tuple[str, ...]) -> tuple[Ints, list[str]]:
+def _numbered(label: str, codes: Ints, names: Sequence[str]) -> tuple[Ints, list[str]]:
     """Return the numbers to write for codes, and header lines that name them unless the names are numbers."""
     if all(name.isascii() and name.isdigit() and str(int(name)) == name and len(name) < 15 for name in names):
         numbers = np.array([*map(int, names), -1], dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -111,7 +112,7 @@ def _request(jobs: JobTable) -> dict[str, Any]:
     }
 
 
-def _shares(codes: npt.NDArray[np.int64], names: tuple[str, ...]) -> dict[str, int]:
+def _shares(codes: npt.NDArray[np.int64], names: Sequence[str]) -> dict[str, int]:
     counts = np.bincount(codes[codes >= 0], minlength=len(names))
     return {name: int(count) for name, count in zip(names, counts, strict=False) if count}
 

@@ -23,11 +23,14 @@ from wattline.errors import InputError
 from wattline.formats.jobs.gwf import FIELDS
 from wattline.model.jobs import JobTable
 from wattline.reading.began import MOST_EPOCH_S, header_epoch
-from wattline.reading.delimited import Delimited, Pieces
-from wattline.reading.fields import MAX_WHOLE, Coder, numbers
+from wattline.reading.coder import Coder
+from wattline.reading.delimited import Delimited
+from wattline.reading.fields import MAX_WHOLE, numbers
 from wattline.reading.machine import size_machine
 from wattline.reading.notes import ROUNDED, Action, Finding, Trace, build_jobs, refuse_empty, settle
 from wattline.reading.parts import squeeze
+from wattline.reading.pieces import Pieces
+from wattline.reading.rows import out_of_order
 from wattline.reading.source import as_text, peek
 
 if TYPE_CHECKING:
@@ -89,7 +92,7 @@ class _Columns:
         for name in NUMBERS:
             self.pieces.add(name, numbers(frame[name]))
         for name, coder in self.coders.items():
-            self.pieces.add(name, coder(frame[name].replace("-1", "")))
+            coder.add(frame[name].replace("-1", ""))
 
 
 class _Log:
@@ -104,7 +107,7 @@ class _Log:
         for name in NUMBERS:
             if name not in NEEDED:
                 self.number[name] = np.nan_to_num(self.number[name], nan=-1.0)
-        self.codes = {name: (read.pieces.take(name), coder.names) for name, coder in read.coders.items()}
+        self.codes = {name: (coder.codes, coder.names) for name, coder in read.coders.items()}
 
     def note(self, action: Action, reason: str, which: Mask, column: str) -> None:
         found = self.table.finding(action, reason, which, column)
@@ -136,10 +139,7 @@ class _Log:
     def mention_oddities(self, keep: Mask, processors: Floats, cores_per_node: int) -> None:
         """Count records that are jobs but should be known of."""
         submit, run, request = (self.number[name] for name in ("SubmitTime", "RunTime", "ReqTime"))
-        late = np.zeros(keep.size, dtype=np.bool_)
-        rows = np.flatnonzero(keep)
-        late[rows[1:]] = np.diff(submit[rows]) < 0
-        self.note("repaired", "out of order: sorted by submit time", late, "SubmitTime")
+        self.note("repaired", "out of order: sorted by submit time", out_of_order(submit, keep), "SubmitTime")
         self.note("kept", "run time 0: ends the instant it starts", keep & (run == 0), "RunTime")
         self.note("kept", "requested time unknown", keep & (request <= 0), "ReqTime")
         self.note("kept", "ran longer than requested", keep & (request > 0) & (run > request), "RunTime")

@@ -19,10 +19,11 @@ import numpy.typing as npt
 
 from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError, did_you_mean
-from wattline.reading.delimited import Delimited, Pieces
+from wattline.reading.delimited import Delimited
 from wattline.reading.fields import MAX_WHOLE, numbers
 from wattline.reading.long_rows import AT_ONCE
 from wattline.reading.notes import Finding, Trace, build_jobs, listed, refuse_empty, settle
+from wattline.reading.pieces import Pieces
 from wattline.reading.rows import kept
 
 if TYPE_CHECKING:

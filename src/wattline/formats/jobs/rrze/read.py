@@ -123,7 +123,7 @@ def _instants(path: Path | str, jobs: list[Job], name: str) -> Floats:
 def _build(log: Log, kept: list[Job], queued: Floats, started: Floats, draw_w: Floats) -> JobTable:
     import polars as pl
 
-    from wattline.reading.fields import codes
+    from wattline.reading.coder import codes
 
     late = np.isnan(queued) | (queued > started)
     for job, moved, watts in zip(kept, late, draw_w, strict=True):

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.model.jobs import UNKNOWN
 from wattline.reading import fields
-from wattline.reading.delimited import Pieces
+from wattline.reading.coder import Coder
+from wattline.reading.pieces import Pieces
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,6 +37,8 @@ _CANONICAL_JOB = r"^([1-9]\d{0,11})(?:_(0|[1-9]\d{0,5}))?$"
 _TASK_BITS = 22
 _ODD_TIME = -1e15
 """Keys of submit times in other notations begin here; no time is so early."""
+_ODD_JOB = UNKNOWN - 1
+"""Keys of jobs whose number is not plain begin here, and fall."""
 
 
 class Columns:
@@ -43,12 +47,12 @@ class Columns:
     def __init__(self, path: Path | str, cores_per_node: int, timezone: str | None) -> None:
         self._path, self._cores_per_node, self._timezone = path, cores_per_node, timezone
         self.pieces = Pieces()
-        self.coders = {name: fields.Coder() for name in ("state", "cluster", *NAMED)}
+        self.coders = {name: Coder() for name in ("state", "cluster", *NAMED)}
         self.refused: InputError | None = None
         self.odd_submits = False
         self.local = False
         """Whether submit times are times of some place, and not Unix times."""
-        self._odd_job, self._odd_submit = fields.Coder(), fields.Coder()
+        self._odd_job, self._odd_submit = Coder(), Coder()
 
     def __call__(self, frame: pl.DataFrame) -> None:
         """Take a part of the dump."""
@@ -61,7 +65,7 @@ class Columns:
         self.pieces.add("row", frame.hash_rows().to_numpy())
         cluster = first("cluster")
         if cluster is not None:
-            self.pieces.add("cluster", self.coders["cluster"](cluster))
+            self.coders["cluster"].add(cluster)
         submit, start, end = (first(name) for name in ("submit", "start", "end"))
         if submit is not None:
             at = self._instants(submit)
@@ -78,7 +82,7 @@ class Columns:
         self._take_sizes(frame, first(*CPUS))
         for name, texts in (("state", first("state")), *((name, first(*among)) for name, among in NAMED.items())):
             if texts is not None:
-                self.pieces.add(name, self.coders[name](fields.state(texts) if name == "state" else texts))
+                self.coders[name].add(fields.state(texts) if name == "state" else texts)
         for name, texts, read in (
             ("limit", first(*_LIMITS), fields.numbers if "timelimitraw" in frame.columns else fields.clock_s),
             ("priority", first("priority"), fields.numbers),
@@ -92,16 +96,31 @@ class Columns:
                 if name == "priority":
                     self.pieces.add("priority unread", np.isnan(values) & ~fields.is_unknown(texts))
 
-    def taken(self, name: str, keep: npt.NDArray[np.bool_]) -> tuple[Ints, tuple[str, ...]]:
+    def taken(self, name: str, keep: npt.NDArray[np.bool_]) -> tuple[Ints, Sequence[str]]:
         """Return codes and names of kept records, numbered in the order in which those appear."""
-        if name not in self.pieces:
+        column = self.coders.pop(name)
+        coded, names = column.codes, column.names
+        if not coded.size:
             return np.full(int(keep.sum()), UNKNOWN, dtype=np.int64), ()
-        coded, names = self.pieces.take(name)[keep], self.coders[name].names
+        coded = coded[keep]
         values, seen = np.unique(coded, return_index=True)
-        order = [int(code) for code in values[np.argsort(seen)] if code >= 0]
+        order = values[np.argsort(seen)]
+        order = order[order >= 0]
         again = np.full(len(names) + 1, UNKNOWN, dtype=np.int64)
-        again[order] = np.arange(len(order))
-        return again[coded], tuple(names[code] for code in order)
+        again[order] = np.arange(order.size)
+        return again[coded], names.take(order)
+
+    def job_keys(self) -> Ints:
+        """Return a number for every record, the same where the job's number is written the same; steps have none."""
+        key: Ints = self.pieces.take("job")
+        key[key == _ODD_JOB] = UNKNOWN - 1 - self._odd_job.codes
+        return key
+
+    def submit_keys(self) -> Floats:
+        """Return a number for every submit time, the same where it is written the same."""
+        key: Floats = self.pieces.take("submit key")
+        key[key == _ODD_TIME] = _ODD_TIME - self._odd_submit.codes
+        return key
 
     def _take_numbers(self, shown: pl.Series | None, raw: pl.Series | None) -> None:
         if shown is None or raw is None:
@@ -113,7 +132,10 @@ class Columns:
         self.pieces.add("job", self._job_key(raw, step))
 
     def _job_key(self, texts: pl.Series, step: npt.NDArray[np.bool_]) -> Ints:
-        """Return a number for every job that another has only if its text is the same; steps have none."""
+        """Return a number for every job that another has only if its text is the same; steps have none.
+
+        Other texts than plain numbers are numbered when all are known.
+        """
         import polars as pl
 
         groups = texts.str.extract_groups(_CANONICAL_JOB).struct
@@ -124,16 +146,21 @@ class Columns:
         odd = np.flatnonzero((key < 0) & ~step)
         if odd.size:
             key = key.copy()
-            key[odd] = UNKNOWN - 1 - self._odd_job(texts[odd])
+            key[odd] = _ODD_JOB
+            self._odd_job.add(texts[odd])
         return key
 
     def _submit_key(self, texts: pl.Series, at: Floats) -> Floats:
-        """Return a number for every submit time that another has only if its text is the same."""
+        """Return a number for every submit time that another has only if its text is the same.
+
+        Times in other notations are numbered when all are known.
+        """
         odd = np.flatnonzero(~texts.str.contains(_CANONICAL_TIME).to_numpy())
         if not odd.size:
             return at
         key = at.copy()
-        key[odd] = _ODD_TIME - self._odd_submit(texts[odd])
+        key[odd] = _ODD_TIME
+        self._odd_submit.add(texts[odd])
         self.odd_submits = True
         return key
 

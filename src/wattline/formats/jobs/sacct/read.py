@@ -13,6 +13,7 @@ that printed them: ``timezone`` (such as ``Europe/Paris``) makes them absolute; 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,10 @@ from wattline.formats.jobs.sacct.columns import CPUS, NAMED, NODES, Columns
 from wattline.formats.jobs.sacct.requeues import repeated, tell_apart
 from wattline.model.jobs import UNKNOWN, JobTable
 from wattline.reading import fields
+from wattline.reading.coder import Codes
 from wattline.reading.delimited import AGAIN, Delimited
 from wattline.reading.notes import ROUNDED, Action, Finding, Trace, build_jobs, listed, refuse_empty, settle
+from wattline.reading.rows import out_of_order
 
 Mask = npt.NDArray[np.bool_]
 
@@ -156,8 +159,8 @@ def _drop_what_did_not_run(
         np.logical_and(keep, ~hit, out=keep)
 
     if dump.has("state"):
-        state = dump.column("state")
-        names = dump.read.coders["state"].names
+        column = dump.read.coders["state"]
+        state, names = column.codes, column.names
         lost = _is_one_of(state, names, fields.LOST_ITS_NODES)
         drop("not finished when the dump was made", _is_one_of(state, names, fields.UNFINISHED), "state")
         requeued |= _is_one_of(state, names, ("REQUEUED",)) & keep
@@ -178,19 +181,19 @@ def _drop_what_did_not_run(
     drop("number of nodes cannot be read", ~(nodes >= 1) & dump.column("nodes unread"), sized)
     drop("number of nodes is not whole", (nodes >= 1) & (nodes != np.floor(nodes)), sized)
     drop("never held nodes (zero or unknown)", ~(nodes >= 1), sized)
-    job = _of_cluster(dump, dump.column("job"))
+    job = _of_cluster(dump, dump.read.job_keys())
     again = _same_rows(keep, job, dump.column("row"))
     drop("the same row again", again, dump.first_of("jobidraw", "jobid") or "jobid")
     rows = repeated(whole & ~again & np.isfinite(submit), job)
-    user = dump.read.pieces.at("user", rows) if "user" in dump.read.pieces else None
-    key = dump.column("submit key") if dump.read.odd_submits else submit
+    user = dump.read.coders["user"].codes[rows] if rows.size and dump.among(*NAMED["user"]) else None
+    key = dump.read.submit_keys() if dump.read.odd_submits else submit
     job = tell_apart(rows, job, user, submit, key, lost)
     old = _superseded(keep, job, submit)
     drop("an earlier run of a requeued job", old, dump.first_of("jobidraw", "jobid") or "jobid")
     return keep, requeued | old, job
 
 
-def _is_one_of(coded: Ints, names: tuple[str, ...], words: tuple[str, ...]) -> Mask:
+def _is_one_of(coded: Codes, names: Sequence[str], words: tuple[str, ...]) -> Mask:
     return np.isin(coded, [code for code, name in enumerate(names) if name in words])
 
 
@@ -199,7 +202,7 @@ def _of_cluster(dump: _Dump, job: Ints) -> Ints:
     count = len(dump.read.coders["cluster"].names)
     if count < 2:
         return job
-    cluster = dump.column("cluster")
+    cluster = dump.read.coders["cluster"].codes
     dump.note("kept", "of another cluster: all are taken for one machine", cluster != cluster[0], "cluster")
     codes = np.unique(job, return_inverse=True)[1]
     return np.asarray(codes * (count + 1) + cluster + 1, dtype=np.int64)
@@ -290,9 +293,7 @@ def _build(dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, elapsed: Flo
 
 
 def _mention_oddities(dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, elapsed: Floats) -> None:
-    late = np.zeros(keep.size, dtype=np.bool_)
-    rows = np.flatnonzero(keep)
-    late[rows[1:]] = np.diff(submit[rows]) < 0
+    late = out_of_order(submit, keep)
     dump.note("repaired", "out of order: sorted by submit time", late, "submit", benign=True)
     blamed = dump.first_of("elapsedraw", "elapsed", "end") or "elapsed"
     dump.note("kept", "run time 0: ends the instant it starts", keep & (elapsed == 0), blamed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,7 +20,7 @@ def repeated(whole: Mask, job: Ints) -> Ints:
     return again
 
 
-def tell_apart(rows: Ints, job: Ints, user: Ints | None, submit: Floats, key: Floats, lost: Mask) -> Ints:
+def tell_apart(rows: Ints, job: Ints, user: npt.NDArray[Any] | None, submit: Floats, key: Floats, lost: Mask) -> Ints:
     """Return keys of jobs that differ also where one number stands for several jobs.
 
     A record goes on with the job of the record before it, of the same number and user, where both are of one

@@ -21,10 +21,9 @@ Times
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +32,14 @@ from wattline.arrays import Ints
 from wattline.errors import InputError, TraceError
 from wattline.formats.jobs.swf.text import FIELDS, Columns, SwfText, parse_swf
 from wattline.model.jobs import UNKNOWN, JobTable
+from wattline.model.names import Names
 from wattline.reading.began import header_epoch
 from wattline.reading.machine import header_oddities, size_machine
 from wattline.reading.notes import ROUNDED, Action, Finding, Trace, build_jobs, refuse_empty, settle
+from wattline.reading.rows import out_of_order
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Mask = npt.NDArray[np.bool_]
 
@@ -43,6 +47,10 @@ SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, REQUEST, STATUS = 1, 2, 3, 4, 7, 8, 10
 USER, GROUP, EXECUTABLE, QUEUE, PARTITION, PRECEDING, THINK = 11, 12, 13, 14, 15, 16, 17
 CANCELLED, PARTIAL = 5, (2, 3, 4)
 _SMALL_CODE = 1_000_000
+_NAMED = r"^\s*([0-9]{1,18})[0-9]*\s+(.+)$"
+"""A header line's value that names a number."""
+_AT_ONCE = 1 << 20
+"""Characters of such lines that are looked at together."""
 
 
 def read_swf(
@@ -66,7 +74,7 @@ def read_swf(
     log.findings.extend(log.parsed.text.not_utf8(benign=True))  # records are numbers: these are comments and names
     _refuse_foreign(log)
     keep = _drop_what_never_ran(log)
-    header = {key: "\n".join(values) for key, values in log.parsed.header.items()}
+    header = log.parsed.header
     epoch, undated = header_epoch(header)
     for key, value, told in (*header_oddities(header), *undated):
         log.findings.append(Finding("kept", told, 1, None, key, value, f"{key}: {value}"))
@@ -149,11 +157,7 @@ def _partial(column: Columns) -> Mask:
 
 def _mention_oddities(log: _Log, keep: Mask, cores_per_node: int, *, dependencies: bool) -> None:
     column = log.parsed.columns
-    submit = column[SUBMIT]
-    late = np.zeros(submit.size, dtype=np.bool_)
-    order = np.flatnonzero(keep)
-    late[order[1:]] = np.diff(submit[order]) < 0
-    log.note("repaired", "out of order: sorted by submit time", late, SUBMIT)
+    log.note("repaired", "out of order: sorted by submit time", out_of_order(column[SUBMIT], keep), SUBMIT)
     asked = keep & (column[ALLOCATED] <= 0)
     log.note("repaired", "allocated processors unknown: the requested ones are taken", asked, ALLOCATED)
     log.note("kept", "run time 0: ends the instant it starts", keep & (column[RUN] == 0), RUN)
@@ -185,10 +189,10 @@ def _processors(log: _Log) -> npt.NDArray[np.float64]:
 def _build(log: _Log, keep: Mask, cores_per_node: int, partition_from: str | None, epoch: float) -> JobTable:
     column, header = log.parsed.columns, log.parsed.header
     partition = _partition_column(log, partition_from)
-    user, users = _codes(column[USER][keep], header.get("User", []))
-    group, groups = _codes(column[GROUP][keep], header.get("Group", []))
-    kind, kinds = _codes(column[EXECUTABLE][keep], header.get("Executable", []))
-    where, partitions = _codes(column[partition][keep], header.get(FIELDS[partition].capitalize(), []))
+    user, users = _codes(column[USER][keep], header.get("User", ""))
+    group, groups = _codes(column[GROUP][keep], header.get("Group", ""))
+    kind, kinds = _codes(column[EXECUTABLE][keep], header.get("Executable", ""))
+    where, partitions = _codes(column[partition][keep], header.get(FIELDS[partition].capitalize(), ""))
     request, wait = column[REQUEST][keep], column[WAIT][keep]
     return build_jobs(
         log.path,
@@ -216,7 +220,7 @@ def _partition_column(log: _Log, wanted: str | None) -> int:
     return PARTITION if np.any(log.parsed.columns[PARTITION] >= 0) else QUEUE
 
 
-def _codes(numbers: npt.NDArray[np.float64], named: list[str]) -> tuple[Ints, tuple[str, ...]]:
+def _codes(numbers: npt.NDArray[np.float64], named: str) -> tuple[Ints, Names]:
     """Number the distinct non-negative values 0, 1, …; a header line ``3 debug`` names the value 3."""
     names = _names(named)
     values = numbers.astype(np.int64)
@@ -230,14 +234,43 @@ def _codes(numbers: npt.NDArray[np.float64], named: list[str]) -> tuple[Ints, tu
     else:
         distinct = np.unique(values[known])
         codes = np.where(known, np.searchsorted(distinct, values), UNKNOWN)
-    shown = [names.get(int(v), str(v)) for v in distinct]
-    twice = {name for name, count in Counter(shown).items() if count > 1}
-    return codes, tuple(f"{s} ({v})" if s in twice else s for s, v in zip(shown, distinct.tolist(), strict=True))
+    return codes, _shown(distinct, names)
 
 
-def _names(lines: list[str]) -> dict[int, str]:
-    pairs = (line.split(maxsplit=1) for line in lines)
-    return {int(p[0][:18]): unquote_name(p[1]) for p in pairs if len(p) == 2 and p[0].isascii() and p[0].isdigit()}
+def _shown(values: Ints, names: tuple[Ints, pl.Series]) -> Names:
+    """Return the names of numbers, or the numbers themselves; where two would look the same, the number follows."""
+    import polars as pl
+
+    shown = pl.Series(values).cast(pl.String)
+    if not names[0].size:
+        return Names.of_series(shown)
+    numbers, called = names
+    there = np.isin(numbers, values)
+    shown = shown.scatter(np.searchsorted(values, numbers[there]), called.filter(pl.Series(there)))
+    twice = shown.is_duplicated().arg_true()
+    told = shown[twice] + " (" + pl.Series(values)[twice].cast(pl.String) + ")"
+    return Names.of_series(shown.scatter(twice, told) if twice.len() else shown)
+
+
+def _names(lines: str) -> tuple[Ints, pl.Series]:
+    """Return the numbers that lines like ``3 debug`` name, rising, and their names; the last line on one counts."""
+    import polars as pl
+
+    found = pl.DataFrame(schema={"number": pl.Int64, "name": pl.String})
+    at = 0
+    while at < len(lines):
+        end = lines.find("\n", at + _AT_ONCE)
+        end = len(lines) if end < 0 else end
+        parts = pl.Series(lines[at:end].split("\n")).str.extract_groups(_NAMED).struct.unnest().drop_nulls()
+        number, name = parts.to_series(0).cast(pl.Int64), parts.to_series(1)
+        quoted = name.str.starts_with('"').arg_true()
+        name = name.scatter(quoted, [unquote_name(text) for text in name[quoted].to_list()])
+        found.extend(pl.DataFrame({"number": number, "name": name}))
+        at = end + 1
+    numbers = found["number"].to_numpy()
+    if (numbers[1:] <= numbers[:-1]).any():
+        found = found.unique("number", keep="last").sort("number")
+    return found["number"].to_numpy(), found["name"]
 
 
 def quote_name(name: str) -> str:

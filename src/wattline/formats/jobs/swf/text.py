@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.arrays import Floats, Ints
+from wattline.errors import TraceError
 from wattline.reading.parts import TextParts, squeeze
+from wattline.reading.pieces import halved
 
 FIELDS = (
     "job number",
@@ -46,6 +48,8 @@ _HEADER_LINE = re.compile(rb";\s*([A-Za-z][\w ./()-]{0,40}?)\s*:\s*(.*)")
 _MAX_WHOLE = 2.0**53
 _MAX_FIELD_CHARS = 40
 _HEADER_CHARS = 2000
+_MOST_KEYS = 10_000
+"""Different keys of a header; the archive's logs have about thirty."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,8 @@ class SwfText:
     text: TextParts
     columns: Columns
     lines: npt.NDArray[Any]
-    header: dict[str, list[str]]
+    header: dict[str, str]
+    """What the comments above the records say: ``MaxNodes`` → its value; values of several lines, a line each."""
     malformed: Malformed = field(default_factory=Malformed)
 
     def line_text(self, line: int) -> bytes:
@@ -95,30 +100,28 @@ class SwfText:
 def parse_swf(path: Path | str) -> SwfText:
     """Read a file (plain or gzip) into columns; wrong records are counted, not raised."""
     text = TextParts(path)
-    comments: list[bytes] | None = []
-    header: dict[str, list[str]] = {}
+    header = _Header(path)
+    begun = False
     pieces: list[list[npt.NDArray[Any]]] = []
     lines: list[npt.NDArray[Any]] = []
     malformed = Malformed()
     for first, whole in text:
         line, part = first, whole
-        if comments is not None:
+        if not begun:
             at = _header_end(whole)
-            comments.append(whole[:at])
+            header.add(whole[:at])
             line, part = first + whole.count(b"\n", 0, at), whole[at:]
-            if not part:
+            begun = bool(part)
+            if not begun:
                 continue
-            header, comments = _parse_header(b"".join(comments)), None
         columns, found, wrong = _parse_part(squeeze(part), line)
-        pieces.append([_halved(column) for column in columns])
+        pieces.append([halved(column) for column in columns])
         lines.append(found.astype(np.int32) if not found.size or found[-1] < 1 << 31 else found)
         if wrong.count:
             known = malformed if malformed.count else wrong
             malformed = replace(known, count=malformed.count + wrong.count)
-    if comments is not None:
-        header = _parse_header(b"".join(comments))
     numbers = np.concatenate(lines) if lines else np.empty(0, dtype=np.int64)
-    return SwfText(text, Columns(pieces), numbers, header, malformed)
+    return SwfText(text, Columns(pieces), numbers, header.texts(), malformed)
 
 
 def _parse_part(part: bytes, line: int) -> tuple[list[Floats], Ints, Malformed]:
@@ -127,13 +130,6 @@ def _parse_part(part: bytes, line: int) -> tuple[list[Floats], Ints, Malformed]:
     if columns is not None:
         return columns, np.arange(line, line + columns[0].size), Malformed()
     return _parse_lines(part, line)
-
-
-def _halved(column: Floats) -> npt.NDArray[Any]:
-    """Return a column in half the room if that loses nothing."""
-    with np.errstate(over="ignore"):
-        half = column.astype(np.float32)
-    return half if (half == column).all() else column
 
 
 def _header_end(text: bytes) -> int:
@@ -145,14 +141,30 @@ def _header_end(text: bytes) -> int:
     return at
 
 
-def _parse_header(comments: bytes) -> dict[str, list[str]]:
-    header: dict[str, list[str]] = {}
-    for line in comments.splitlines():
-        match = _HEADER_LINE.match(line[:_HEADER_CHARS].lstrip())
-        if match:
-            key, value = (part.decode("utf-8", errors="ignore").strip() for part in match.groups())
-            header.setdefault(key, []).append(value)
-    return header
+class _Header:
+    """The header as it is read: the values of each key, one below the other."""
+
+    def __init__(self, path: Path | str) -> None:
+        self._path = path
+        self._values: dict[str, bytearray] = {}
+
+    def add(self, comments: bytes) -> None:
+        """Take some lines."""
+        for line in comments.splitlines():
+            match = _HEADER_LINE.match(line[:_HEADER_CHARS].lstrip())
+            if match:
+                key, value = (part.decode("utf-8", errors="ignore").strip() for part in match.groups())
+                if key in self._values:
+                    self._values[key] += b"\n" + value.encode()
+                elif len(self._values) < _MOST_KEYS:
+                    self._values[key] = bytearray(value.encode())
+                else:
+                    told = f"the header has more than {_MOST_KEYS} different keys"
+                    raise TraceError.at(self._path, told, field=key, hint="is it a log at all?")
+
+    def texts(self) -> dict[str, str]:
+        """Return the values of each key."""
+        return {key: value.decode() for key, value in self._values.items()}
 
 
 def _parse_bulk(body: bytes) -> list[Floats] | None:

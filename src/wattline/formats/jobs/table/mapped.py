@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from wattline.arrays import Floats, Ints
+from wattline.arrays import Floats
 from wattline.errors import InputError, TraceError
 from wattline.formats.jobs.base import SEPARATORS, Head, ReadOptions, of_nodes
 from wattline.formats.jobs.table.columns import (
@@ -27,9 +28,10 @@ from wattline.formats.jobs.table.columns import (
 )
 from wattline.formats.jobs.table.read import TableRows, read_parquet, to_trace
 from wattline.reading.as_they_come import Amounts, Instants, Spans, Taken, may_be_days, unix_times
-from wattline.reading.delimited import Delimited, Pieces
-from wattline.reading.fields import Coder
+from wattline.reading.coder import Coder
+from wattline.reading.delimited import Delimited
 from wattline.reading.notes import Note, Trace, listed
+from wattline.reading.pieces import Pieces
 from wattline.reading.rows import Mask
 from wattline.reading.source import is_parquet, read_bytes
 
@@ -128,7 +130,7 @@ class _Taker:
             self.asked = in_table(self._columns, part.columns, self.path)
         for one in self.asked:
             if one.kind == NAME:
-                self.pieces.add(one.name, self.coders.setdefault(one.name, Coder())(_names(part[one.own], one, self)))
+                self.coders.setdefault(one.name, Coder()).add(_names(part[one.own], one, self))
                 continue
             reader = self.readers.setdefault(one.name, _reader(one, self.zone))
             try:
@@ -170,15 +172,12 @@ class _Mapped(TableRows):
         super().__init__(path, None, lines)
         self._row = row
         self.asked = {one.name: one for one in taker.asked or []}
-        self.coders = taker.coders
+        self.coded = taker.coders
         self.readers = taker.readers
         self.values: dict[str, Floats] = {}
         self.wrong: dict[str, Mask] = {}
-        self.coded: dict[str, Ints] = {}
         for name in self.asked:
-            if name in taker.coders:
-                self.coded[name] = taker.pieces.take(name)
-            else:
+            if name not in taker.coders:
                 self.values[name], self.wrong[name] = taker.pieces.take(name), taker.wrong.take(name)
 
     @property
@@ -205,8 +204,8 @@ class _Mapped(TableRows):
                 self.drop(f"malformed: not {what}", self.wrong[name], name)
         return values
 
-    def _coded(self, name: str) -> tuple[Ints, tuple[str, ...]]:
-        return self.coded[name].astype(np.int64), self.coders[name].names
+    def _coded(self, name: str) -> tuple[npt.NDArray[Any], Sequence[str]]:
+        return self.coded[name].codes, self.coded[name].names
 
 
 def _finish(
