@@ -220,6 +220,22 @@ def test_an_endless_priority_is_counted(tmp_path: Path, text: str, suffix: str) 
         read_table(path, strict=True)
 
 
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("mapped", [False, True])
+def test_rows_of_the_wrong_width_count_for_links(tmp_path: Path, quote: str, mapped: bool) -> None:
+    """``after`` is a row of the file: rows that were left out for their width count, and nobody waits for them."""
+    rows = ["0,10,1", "0,10,1,,2", "0,10,1,,3", "", "1,10,1,1,4", "2,10,1,0,5", "3,10", "4,10,1,5,6", "5,10,1,6,7"]
+    path = tmp_path / "t.csv"
+    lines = [*rows[:-1], rows[-1].replace("7", f"{quote}7{quote}")]
+    path.write_text("\n".join(["submit_s,work_s,nodes,after,job_id", *lines, ""]))
+    columns = {name: name for name in ("submit_s", "work_s", "nodes", "after", "job_id")} if mapped else None
+    trace = read_trace(path, columns=columns)
+    assert trace.jobs.job_id.tolist() == [2, 3, 4, 5, 6, 7]
+    assert trace.jobs.after.tolist() == [-1, -1, 0, -1, -1, 4]
+    cut = {n.reason: n.count for n in trace.notes if n.action == "repaired"}
+    assert cut == {"after is not the row of an earlier job: link cut": 2}
+
+
 def test_unsorted_rows_keep_their_links(tmp_path: Path) -> None:
     """Links follow the rows when a table is sorted; a link to a later or absent job is cut and counted."""
     path = tmp_path / "jobs.csv"
@@ -264,3 +280,21 @@ def test_a_power_of_zero_was_not_measured(tmp_path: Path) -> None:
         "draw_w is 0: not measured, taken as unknown": 1,
         "recorded_energy_j is 0: not measured, taken as unknown": 1,
     }
+
+
+def test_an_empty_category_is_no_name(tmp_path: Path) -> None:
+    """An empty text among the categories of an Enum is unknown, as everywhere; the others keep their order."""
+    kinds = pl.Series("kind", ["", "b", "a", None], dtype=pl.Enum(["b", "", "a", "unused"]))
+    frame = pl.DataFrame({"submit_s": [0.0] * 4, "work_s": [1.0] * 4, "nodes": [1] * 4}).with_columns(kinds)
+    frame.write_parquet(tmp_path / "t.parquet")
+    jobs = read_trace(tmp_path / "t.parquet").jobs
+    assert (jobs.kind.tolist(), tuple(jobs.kinds)) == ([-1, 0, 1, -1], ("b", "a", "unused"))
+
+
+def test_numbers_below_0_are_no_names_and_said(tmp_path: Path) -> None:
+    """A user whose number is below 0 is unknown, and the jobs are counted."""
+    frame = pl.DataFrame({"submit_s": [0.0] * 3, "work_s": [1.0] * 3, "nodes": [1] * 3, "user": [-3, 5, None]})
+    frame.write_parquet(tmp_path / "t.parquet")
+    trace = read_trace(tmp_path / "t.parquet")
+    assert (trace.jobs.user.tolist(), tuple(trace.jobs.users)) == ([-1, 0, -1], ("5",))
+    assert {n.reason: n.count for n in trace.notes} == {"a number below 0 is no name: taken as unknown": 1}

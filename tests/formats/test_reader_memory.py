@@ -195,6 +195,8 @@ def texts(path: Path, name: str) -> int:
         at = "2024-01-01T00:00:00"
         lines = ["JobID|Submit|Start|ElapsedRaw|AllocNodes|User|JobName|State"]
         lines += [f"{i}+0|{at}.{i:06d}|{at}|9|1|user{i}|job number {i}|COMPLETED" for i in range(1, n + 1)]
+    elif name == "numbers that come twice":
+        lines = ["submit_s,work_s,nodes,job_id", *(f"{i},9,1,{i // 2}" for i in range(2 * n))]
     elif name == "out of order":
         lines = ["submit_s,work_s,nodes", *(f"{i * 7919 % (3 * n)},9,1" for i in range(3 * n))]
     else:
@@ -212,6 +214,7 @@ def texts(path: Path, name: str) -> int:
         "long names",
         "names of swf",
         "names of sacct",
+        "numbers that come twice",
         "out of order",
         "short rows",
     ],

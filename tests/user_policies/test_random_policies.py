@@ -49,3 +49,28 @@ def test_a_seed_gives_one_policy(compiled: bool) -> None:
     """What a seed gives is the same every time, and other seeds give others."""
     texts = [generate(seed, compiled=compiled).text for seed in (5, 5, 6)]
     assert texts[0] == texts[1] != texts[2]
+
+
+OVERFLOWS = """import wattline as wl
+
+
+@wl.policy("select", compiled=True, memory=1)
+def mine(s, happened, param, memory):
+    n = 0
+    for i in range(s.q_head[0], s.q_tail[0]):
+        memory[0] = (-100000 // 7) // ((1 << 62) * int(s.want_cap_w[i]))
+    return n
+"""
+
+
+def test_a_product_that_overflows_to_0_is_no_divisor(tmp_path: Path) -> None:
+    """A compiled policy that divides by what overflowed is refused with its name: it ended the process."""
+    (tmp_path / "mine.py").write_text(OVERFLOWS)
+    (tmp_path / "s.toml").write_text(
+        '[trace]\ngenerator = "lublin"\njobs = 20\nload = 0.9\n[cluster]\nnodes = 16\nidle = 100\nmax = 300\n'
+        '[policy]\nselect = "mine.py"\n'
+    )
+    words = [sys.executable, "-m", "wattline", "run", str(tmp_path / "s.toml"), "--out", str(tmp_path / "o")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2, done.stderr
+    assert "policy 'mine': ZeroDivisionError" in done.stderr

@@ -164,9 +164,7 @@ class JobTable:
                 linked = full["after"] >= 0
                 full["after"][linked] = inverse[full["after"][linked]]
             series = None if series is None else series.take(table_order)
-        for name, (dtype, default) in ARRAY_COLUMNS.items():
-            if name not in full:
-                full[name] = np.broadcast_to(np.array(default, dtype=dtype), full["submit_s"].shape)
+        full = _defaults(full["submit_s"].size) | full
         return cls(**full, **names, epoch_unix_s=epoch_unix_s, series=series)
 
     def take(self, rows: npt.ArrayLike) -> JobTable:
@@ -176,24 +174,33 @@ class JobTable:
             index = np.flatnonzero(index)
         where = np.full(len(self) + 1, UNKNOWN, dtype=np.int64)
         where[index] = np.arange(index.size)
-        picked: dict[str, Any] = {name: np.ascontiguousarray(getattr(self, name)[index]) for name in ARRAY_COLUMNS}
-        picked["after"] = np.where(picked["after"] >= 0, where[picked["after"]], UNKNOWN)
-        return replace(self, **picked, series=None if self.series is None else self.series.take(index))
+        picked = {name: np.ascontiguousarray(column[index]) for name, column in self._given().items()}
+        if "after" in picked:
+            picked["after"] = np.where(picked["after"] >= 0, where[picked["after"]], UNKNOWN)
+        series = None if self.series is None else self.series.take(index)
+        return replace(self, **(_defaults(index.size) | picked), series=series)
 
     def with_columns(self, **columns: Any) -> JobTable:
         """Return a copy with some columns (arrays of the same length) or name tuples replaced."""
-        return replace(
-            self,
-            **{
-                name: np.ascontiguousarray(value, dtype=ARRAY_COLUMNS[name][0]) if name in ARRAY_COLUMNS else value
-                for name, value in columns.items()
-            },
-        )
+        changed = {
+            name: np.ascontiguousarray(value, dtype=ARRAY_COLUMNS[name][0]) if name in ARRAY_COLUMNS else value
+            for name, value in columns.items()
+        }
+        return replace(self, **(_defaults(len(self)) | self._given() | changed))
+
+    def _given(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns that somebody gave or asked for."""
+        return {name: self.__dict__[name] for name in ARRAY_COLUMNS if name in self.__dict__}
 
     @property
     def span_s(self) -> float:
         """Seconds from the first to the last submission."""
         return float(self.submit_s[-1] - self.submit_s[0]) if len(self) else 0.0
+
+
+def _defaults(size: int) -> dict[str, Any]:
+    """Return columns that nobody gave; they take no memory."""
+    return {n: np.broadcast_to(np.array(default, dtype=dtype), size) for n, (dtype, default) in ARRAY_COLUMNS.items()}
 
 
 def _kept(names: Sequence[str]) -> Sequence[str]:

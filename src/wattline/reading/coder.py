@@ -109,5 +109,11 @@ def _without_blank(code: Codes, distinct: pl.Series) -> tuple[Codes, pl.Series]:
     if not blank.size:
         return code, distinct
     at = int(blank[0])
-    found = np.where(code == at, np.int32(UNKNOWN), code - (code > at))
-    return found.astype(np.int32), distinct.filter(distinct != "")
+    found = np.where(code == at, code.dtype.type(UNKNOWN), code - (code > at))
+    return found.astype(code.dtype), distinct.filter(distinct != "")
+
+
+def without_blank(code: npt.NDArray[Any], distinct: pl.Series) -> tuple[npt.NDArray[Any], Names]:
+    """Return codes and names of which the empty one is unknown."""
+    found, left = _without_blank(code, distinct)
+    return found, Names.of_series(left)

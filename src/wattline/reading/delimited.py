@@ -32,7 +32,8 @@ AGAIN = "the header line again: left out"
 """Reason of the note on header lines between the rows, as in dumps that were put together."""
 Tidy = Callable[["pl.DataFrame"], "pl.DataFrame"]
 Take = TypeVar("Take", bound=Callable[["pl.DataFrame"], None])
-Part = tuple["pl.DataFrame", Ints, tuple[Finding, ...]]
+Part = tuple["pl.DataFrame", Ints, Ints, tuple[Finding, ...]]
+"""Rows, the line of each, which rows of the part were left out for their width, and what is to be said."""
 
 
 class _QuoteError(Exception):
@@ -67,6 +68,8 @@ class Delimited:
         self._headless = bool(self.names)
         self.lines: npt.NDArray[Any] = np.empty(0, dtype=np.int64)
         self.wrong: tuple[Finding, ...] = ()
+        self.left_out: Ints = np.empty(0, dtype=np.int64)
+        """Rows of the wrong width, counted from 0 among all rows."""
         self.said: tuple[Finding, ...] = ()
         self._text = TextParts(path, head, squeeze)
         self._quotes, self._skip_blank, self._tidy = quotes, skip_blank, tidy
@@ -102,16 +105,22 @@ class Delimited:
     def _go_through(self, take: Take) -> Take:
         places = Pieces()
         wrong: list[Finding] = []
+        left_out: list[Ints] = []
+        rows = 0
         text = iter(self._text)
         with self._text.sound_first(text):
-            for frame, lines, found in self._quoted_parts(text) if self._quoted else self._plain_parts(text):
+            for frame, lines, odd, found in self._quoted_parts(text) if self._quoted else self._plain_parts(text):
                 take(frame if self._tidy is None else self._tidy(frame))
+                if odd.size:
+                    left_out.append(odd + rows)
+                rows += lines.size + odd.size
                 places.add("line", lines.astype(np.int32) if not lines.size or lines[-1] < 1 << 31 else lines)
                 wrong.extend(found)
         if "line" not in places:
             empty = _parse(self.path, b"", self.names, self.separator)
             take(empty if self._tidy is None else self._tidy(empty))
         self.lines = places.take("line") if "line" in places else np.empty(0, dtype=np.int64)
+        self.left_out = np.concatenate(left_out) if left_out else np.empty(0, dtype=np.int64)
         again = [found for found in wrong if found.reason == AGAIN]
         others = [found for found in wrong if found.reason != AGAIN]
         self.wrong, repeated = (
@@ -145,7 +154,7 @@ class Delimited:
             line, part = self._without_blank(line, part, first)  # noqa: PLW2901
             while True:
                 try:
-                    self.names, frame, lines, found = _read_quoted(self.path, part, names, line, self.separator)
+                    self.names, frame, lines, odd, found = _read_quoted(self.path, part, names, line, self.separator)
                     break
                 except _CutOffError as cut:
                     more = next(text, None)
@@ -154,7 +163,7 @@ class Delimited:
                     part, last = part + more[1], last + 1  # noqa: PLW2901
             names = self.names
             self._read_as.append((line, first, last))
-            yield frame, lines, found
+            yield frame, lines, odd, found
 
     def _without_blank(self, line: int, part: bytes, number: int) -> tuple[int, bytes]:
         """Leave out blank lines above the header, where they are allowed."""
@@ -167,7 +176,9 @@ class Delimited:
             first_line, first, last = self._read_as[bisect_right([at for at, _, _ in self._read_as], line) - 1]
             part = b"".join(self._text.part(i)[1] for i in range(first, last + 1))
             _, part = self._without_blank(0, part, first)
-            _, frame, lines, _ = _read_quoted(self.path, part, self.names if first else [], first_line, self.separator)
+            _, frame, lines, _, _ = _read_quoted(
+                self.path, part, self.names if first else [], first_line, self.separator
+            )
             frame = frame[int(np.searchsorted(lines, line)) :][:1]
         else:
             frame = _parse(self.path, self._text.line(line), self.names, self.separator)
@@ -187,9 +198,7 @@ class Delimited:
         return Finding(action, reason, int(rows.size), line, column, value, text, benign)
 
 
-def _read_part(
-    path: Path | str, body: bytes, header: bytes, names: list[str], separator: str, line: int
-) -> tuple[pl.DataFrame, Ints, tuple[Finding, ...]]:
+def _read_part(path: Path | str, body: bytes, header: bytes, names: list[str], separator: str, line: int) -> Part:
     starts, ends = _line_bounds(body)
     filled = ends > starts
     width = _separators_per_line(body, ends, separator) + 1
@@ -200,7 +209,8 @@ def _read_part(
     wrong = _wrong_width(body, starts, ends, lines, width, filled & ~right & ~repeated, expected)
     if repeated.any():
         wrong = (*wrong, _again(int(np.count_nonzero(repeated)), int(lines[repeated][0]), header.decode()))
-    return _parse(path, _pick(body, starts, ends, right), names, separator), lines[right], wrong
+    odd = np.flatnonzero(~right[filled & ~repeated])
+    return _parse(path, _pick(body, starts, ends, right), names, separator), lines[right], odd, wrong
 
 
 def _again(count: int, line: int, text: str) -> Finding:
@@ -290,7 +300,7 @@ class _CutOffError(Exception):
 
 def _read_quoted(
     path: Path | str, text: bytes, names: list[str], line: int, separator: str
-) -> tuple[list[str], pl.DataFrame, Ints, tuple[Finding, ...]]:
+) -> tuple[list[str], pl.DataFrame, Ints, Ints, tuple[Finding, ...]]:
     """Return names and rows of a part that begins with a line; the first part begins with the names."""
     import polars as pl
 
@@ -299,6 +309,7 @@ def _read_quoted(
     rows: list[list[str]] = []
     lines: list[int] = []
     wrong: list[tuple[int, list[str]]] = []
+    odd: list[int] = []
     again: list[int] = []
     try:
         names = names or [name.strip().lower() for name in next(reader, [])]
@@ -309,6 +320,7 @@ def _read_quoted(
                 rows.append(row)
                 lines.append(line - 1 + reader.line_num)
             elif row:
+                odd.append(len(rows) + len(wrong))
                 wrong.append((line - 1 + reader.line_num, row))
     except csv.Error as problem:
         told = TraceError.at(path, f"cannot be read as CSV ({problem})", line=line - 1 + reader.line_num)
@@ -328,4 +340,4 @@ def _read_quoted(
     frame = pl.DataFrame(
         [pl.Series(name, column, dtype=pl.String) for name, column in zip(names, columns, strict=True)]
     )
-    return names, frame, np.array(lines, dtype=np.int64), findings
+    return names, frame, np.array(lines, dtype=np.int64), np.array(odd, dtype=np.int64), findings

@@ -61,7 +61,7 @@ class TextParts:
         for raw in self._read():
             part = escaped(raw)
             if part is not raw:
-                self._count_foreign(raw, line)
+                self._count_foreign(raw, part, line)
             self._first.append(line)
             size += len(part)
             if self._kept is not None and size <= _KEPT_BYTES:
@@ -78,11 +78,11 @@ class TextParts:
             return ()
         return (Finding("repaired", NOT_UTF8, count, line, "text", text[:80], text, benign),)
 
-    def _count_foreign(self, raw: bytes, first: int) -> None:
+    def _count_foreign(self, raw: bytes, part: bytes, first: int) -> None:
+        """Count the lines of a part in which bytes were written out."""
         count, line, text = self._foreign
-        for number, one in enumerate(raw.split(b"\n"), start=first):
-            known = escaped(one)
-            if known is not one:
+        for number, (one, known) in enumerate(zip(raw.split(b"\n"), part.split(b"\n"), strict=True), start=first):
+            if known != one:
                 line, text = (line, text) if count else (number, known[:1000].decode("utf-8", errors="ignore"))
                 count += 1
         self._foreign = count, line, text

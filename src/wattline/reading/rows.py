@@ -35,6 +35,8 @@ class Rows:
         self.height = len(lines)
         self.findings: list[Finding] = []
         self.bad = np.zeros(self.height, dtype=np.bool_)
+        self.left_out: Ints = np.empty(0, dtype=np.int64)
+        """Rows of the file that are not among these, for they had another width: counted from 0 among all rows."""
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -82,6 +84,14 @@ class Rows:
         reason = f"{name} is endless or too large a number: taken as {instead:g}"
         self.note("repaired", reason, keep & np.isinf(values), name)
         return np.where(np.isfinite(values), values, instead)
+
+    def places(self, rows: Floats) -> Floats:
+        """Return where rows of the file, counted from 0, are among these; -1 for those that were left out."""
+        if not self.left_out.size:
+            return rows
+        before = np.searchsorted(self.left_out, rows)
+        gone = self.left_out[np.minimum(before, self.left_out.size - 1)] == rows
+        return np.where(gone, UNKNOWN, rows - before)
 
     def number_jobs(self, numbers: Floats) -> Floats:
         """Return the numbers of jobs; those that are not known are above all of the table."""
@@ -134,13 +144,15 @@ class Rows:
     def _coded(self, name: str) -> tuple[npt.NDArray[Any], Sequence[str]]:
         import polars as pl
 
-        from wattline.reading.coder import codes
+        from wattline.reading.coder import codes, without_blank
 
         series = self.frame[name]
         if isinstance(series.dtype, pl.Enum):  # written by Wattline: keeps names that no row uses, and their order
             physical = series.to_physical().cast(pl.Int64).fill_null(UNKNOWN).to_numpy().astype(np.int64)
-            return physical, Names.of_series(series.dtype.categories)
+            return without_blank(physical, series.dtype.categories)
         if series.dtype.is_integer():
+            told = "a number below 0 is no name: taken as unknown"
+            self.note("kept", told, (series < 0).fill_null(value=False).to_numpy(), name)
             return _numbered(series.set(series < 0, None))
         if not (series.dtype in (pl.String, pl.Null) or series.dtype == pl.Categorical):
             raise TraceError.at(self.path, f"column must hold names, not {series.dtype}"[:200], field=name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +31,10 @@ def tidy(frame: pl.DataFrame) -> pl.DataFrame:
 class _Columns:
     """Columns of a table as it is read: numbers, which texts are none, and codes of names as they are spelt."""
 
-    def __init__(self, numbers: Collection[str], names: Collection[str]) -> None:
-        self._numbers, self._names = numbers, names
+    def __init__(
+        self, numbers: Collection[str], names: Collection[str], check: Callable[[list[str]], None] | None
+    ) -> None:
+        self._numbers, self._names, self._check = numbers, names, check
         self.height = 0
         self.pieces = Pieces()
         self.wrong: dict[str, list[Ints]] = {}
@@ -42,6 +44,8 @@ class _Columns:
         """Take a part of the table."""
         import polars as pl
 
+        if self._check is not None and not self.height:
+            self._check(part.columns)
         frame = tidy(part)
         for name in frame.columns:
             if name in self._names:
@@ -57,17 +61,23 @@ class _Columns:
 
 
 class TextRows(Rows):
-    """Rows of a CSV table, of which only numbers and codes are kept."""
+    """Rows of a CSV table, of which only numbers and codes are kept; ``check`` refuses columns before all is read."""
 
     def __init__(
-        self, path: Path | str, numbers: Collection[str], names: Collection[str], separator: str = ","
+        self,
+        path: Path | str,
+        numbers: Collection[str],
+        names: Collection[str],
+        separator: str = ",",
+        check: Callable[[list[str]], None] | None = None,
     ) -> None:
         self._table = Delimited(path, separator, quotes=True)
-        self._read = self._table.read(lambda: _Columns(numbers, names))
+        self._read = self._table.read(lambda: _Columns(numbers, names, check))
         lines = self._table.take_lines()
         for column in self._read.coders.values():  # while numbers take half the room
             column.settle()
         super().__init__(path, None, lines)
+        self.left_out = self._table.left_out
         self.findings.extend((*self._table.wrong, *self._table.said))
 
     @property

@@ -95,6 +95,7 @@ def _of_text(path: Path | str, columns: Columns, options: ReadOptions) -> Trace:
     table = Delimited(path, _separator(path, columns), quotes=True, skip_blank=True)
     taker = table.read(lambda: _Taker(path, None, options.zone, columns))
     rows = _Mapped(path, taker, table.lines, lambda i: table.row(int(table.lines[i])))
+    rows.left_out = table.left_out
     rows.findings.extend((*table.wrong, *table.said))
     return _finish(path, rows, {}, columns, options, table.names)
 

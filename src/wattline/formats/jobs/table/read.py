@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -80,7 +81,7 @@ def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = No
         del frame
     else:
         numbers = [*_FROM_JOURNAL, *(name for name in ARRAY_COLUMNS if name not in NAME_COLUMNS)]
-        rows = _TextRows(path, numbers, NAME_COLUMNS, _separator(path))
+        rows = _TextRows(path, numbers, NAME_COLUMNS, _separator(path), partial(_check_columns, path))
     _check_columns(path, rows.columns)
     return to_trace(path, rows, about, series, strict=strict)
 
@@ -399,9 +400,10 @@ def _links(rows: TableRows, keep: Mask, after: Floats, submit: Floats) -> Ints:
     rows.note("kept", "after is -1: no link", keep & (after == UNKNOWN), "after")
     rows.note("repaired", "after is below -1: no link", keep & (after < 0) & (after != UNKNOWN), "after")
     asked = keep & (after >= 0)
-    inside = asked & (after < keep.size) & (after == np.floor(after))
+    stored = rows.places(after)
+    inside = asked & (stored >= 0) & (stored < keep.size) & (after == np.floor(after))
     target = np.full(keep.size, UNKNOWN, dtype=np.int64)
-    target[inside] = place[after[inside].astype(np.int64)]
+    target[inside] = place[stored[inside].astype(np.int64)]
     link = target[keep]
     rank = np.empty(link.size, dtype=np.int64)
     rank[np.argsort(submit, kind="stable")] = np.arange(link.size)
