@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wattline.formats.jobs.swf.read import _codes
+from wattline.journal.frozen import digest, freeze, thaw
+from wattline.journal.plain import from_plain, to_plain
 from wattline.model.names import Names
 from wattline.reading import coder as coding
 from wattline.reading.coder import Coder, codes
@@ -99,3 +103,12 @@ def test_names_of_numbers_in_a_header(values: list[int], lines: list[str]) -> No
     stripped = [line.strip() for line in lines]
     found, names = _codes(np.array(values, dtype=np.float64), "\n".join(stripped))
     assert (found.tolist(), tuple(names)) == by_hand(values, stripped)
+
+
+def test_names_are_written_down_like_a_tuple() -> None:
+    """What is kept of a run that was stopped, or of a result, has the names as a tuple; the digest is the same."""
+    names = Names(["a", "böll"])
+    assert thaw(*freeze(names)) == ("a", "böll")
+    assert digest(names) == digest(("a", "böll"))
+    assert from_plain(to_plain(names)) == ("a", "böll")
+    assert copy.deepcopy(names) == names

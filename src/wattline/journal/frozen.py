@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import TraceError
+from wattline.model.names import Names
 
 Array = npt.NDArray[Any]
 
@@ -59,7 +60,7 @@ def _freeze(value: Any, arrays: list[Array]) -> Any:
         return {"class": f"{kind.__module__}:{kind.__qualname__}", "fields": content}
     if isinstance(value, Mapping):
         return {"map": [[_freeze(k, arrays), _freeze(v, arrays)] for k, v in value.items()]}
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, Names)):
         return {"tuple": [_freeze(item, arrays) for item in value]}
     if isinstance(value, list):
         return [_freeze(item, arrays) for item in value]

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from wattline.model.names import Names
+
 _PACKAGE = __name__.partition(".")[0]
 _ARRAYS = "biufc"
 """Kinds of array that are bytes and nothing else."""
@@ -29,7 +31,7 @@ def to_plain(value: Any) -> Any:
         return [to_plain(one) for one in value]
     if type(value) is dict:
         return {"d": [[to_plain(key), to_plain(one)] for key, one in value.items()]}
-    if type(value) is tuple:
+    if type(value) in (tuple, Names):
         return {"t": [to_plain(one) for one in value]}
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in _ARRAYS:
         one = isinstance(value, np.generic)
