@@ -181,7 +181,7 @@ def test_ctrl_c_while_compiling(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         said += line
     process.send_signal(signal.SIGINT)
     _, left = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 130, left
     assert left.splitlines()[-1] == "wattline: interrupted"
     assert "Traceback" not in left
     from wattline.kernel.cache import read_or_say

@@ -51,6 +51,21 @@ def test_ctrl_c_ends_those_who_compile(tmp_path: Path) -> None:
     assert not late.exists()
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_ctrl_c_while_those_who_compile_are_started(begun: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C that comes just before or after a thread has begun is Ctrl-C, and not an error of ours."""
+
+    class Interrupted(threading.Thread):
+        def start(self) -> None:
+            if begun:
+                super().start()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(warm.threading, "Thread", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        warm.in_processes(["one", "two"], NOTHING, "import time; time.sleep(600)")
+
+
 def test_what_goes_wrong_elsewhere_is_quiet(capfd: pytest.CaptureFixture[str]) -> None:
     """A helper that fails says nothing: what it should have made is made, and failures said, by whoever needs it."""
     warm.in_processes(["one", "two", "three"], NOTHING, "raise SystemExit('no')")

@@ -190,7 +190,8 @@ def in_processes(parts: Sequence[str], show: Callable[[int, int], None], worker:
             helper.kill()
             helper.wait()
         for servant, helper in zip(servants, helpers, strict=False):
-            servant.join()
+            with contextlib.suppress(RuntimeError):  # Ctrl-C may come while one is being started
+                servant.join()
             with contextlib.suppress(OSError):  # what it did not read any more
                 cast("IO[str]", helper.stdin).close()
             cast("IO[str]", helper.stdout).close()
