@@ -138,6 +138,37 @@ def test_caps_come_before_stops() -> None:
     assert result.logs["a_time_s"][stops].tolist() == [60.0]
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_jobs_with_floors_are_capped_down_to_them_without_a_lowest_cap(seed: int) -> None:
+    """Nodes of which nobody says how low their caps go follow the floors of jobs; jobs without one are never capped.
+
+    So it is as if the nodes took the lowest of these, and as if those without had a floor of what they draw.
+    """
+    rng = np.random.default_rng(seed)
+    n = 40
+    draw_w = rng.uniform(150.0, 300.0, n).round()
+    floor_w = np.where(rng.random(n) < 0.6, (draw_w * rng.uniform(0.4, 1.0, n)).round(), np.nan)
+    jobs = JobTable.build(
+        submit_s=np.cumsum(rng.exponential(30.0, n)).round(),
+        work_s=rng.integers(20, 400, n).astype(float),
+        nodes=rng.integers(1, 4, n),
+        draw_w=draw_w,
+        floor_w=floor_w,
+        stretch=np.where(np.isnan(floor_w), np.nan, rng.uniform(1.0, 3.0, n)),
+    )
+    limit_w = [(60.0 * i, float(watts)) for i, watts in enumerate(rng.uniform(1000.0, 2200.0, 60))]
+    options = Options(limit_w=[*limit_w, (3600.0, 2400.0)], shed=True)
+    found = run(jobs, cluster(8), cap="under-limit", options=options)
+    told = replace(jobs, floor_w=np.where(np.isnan(floor_w), draw_w, floor_w))
+    plain = run(told, cluster(8, min_cap_w=float(np.nanmin(floor_w))), cap="under-limit", options=options)
+    assert found.state.end_s.tolist() == plain.state.end_s.tolist()
+    assert found.state.energy_j.tolist() == plain.state.energy_j.tolist()
+    steady = found.state.started_s + jobs.work_s
+    slowed = (found.state.end_s > steady + 1e-6) & (found.state.preemptions == 0)
+    assert not np.any(slowed & np.isnan(floor_w))
+    assert np.any(slowed)
+
+
 def test_who_was_stopped_comes_back_when_what_it_drew_fits() -> None:
     """A job that draws more than is known of it is stopped once, not anew at every event: it counts with what it
     drew.

@@ -70,7 +70,7 @@ def run(scenario: Path, *sets: str) -> Summary:
         ('profiles.save="folder.parquet"', "folder.parquet is a folder: give the name of a file"),
         (
             "policy.cap=under-limit",
-            "[policy] cap: 'under-limit' lowers caps, but these nodes cannot be capped: give min_cap",
+            "[policy] cap: 'under-limit' lowers caps, but no job can be capped: give min_cap",
         ),
         ('profiles.save="p.txt"', "[profiles] save: end the name in .parquet, got 'p.txt'"),
         ('profiles.save="no/p.parquet"', "[profiles] save: there is no folder"),
@@ -262,3 +262,21 @@ def test_the_manifest_tells_what_reports_need(scenario: Path) -> None:
     assert found.learning is not None
     assert [row.name for row in found.learning.levels] == ["own", "maximum", "doubted"]
     assert sum(row.errors.jobs for row in found.learning.levels) == 80
+
+
+def test_caps_need_nodes_or_jobs_that_can_be_capped(tmp_path: Path) -> None:
+    """Jobs with floors of their own are capped on nodes of which nobody says how low caps go; without any the scenario
+    is refused.
+    """
+    path = tmp_path / "capped.toml"
+    path.write_text(
+        '[trace]\nfile = "jobs.csv"\n[cluster]\nnodes = 2\nidle = "100 W"\nmax = "300 W"\n'
+        '[policy]\ncap = "under-limit"\n[limit]\nsteps = [["0 s", "600 W"], ["10 s", "400 W"]]\n'
+    )
+    rows = "submit_s,work_s,nodes,draw_w,floor_w,stretch\n" + "0,100,1,300,150,1.5\n" * 2
+    (tmp_path / "jobs.csv").write_text(rows)
+    result = wire(variants(read_scenario(path, []))[0]).simulate()
+    assert result.state.end_s.tolist() == [130.0, 130.0]
+    (tmp_path / "jobs.csv").write_text("submit_s,work_s,nodes\n0,100,1\n")
+    with pytest.raises(InputError, match=r"no job can be capped: give min_cap in \[cluster\], or the jobs a floor"):
+        run(path)

@@ -34,7 +34,7 @@ class Machine:
     idle, max
         Power of an idle and of a busy node: ``"90 W"``, or watts.
     min_cap
-        The lowest cap that a node takes, in the same way (None: it cannot be capped).
+        The lowest cap that a node takes, in the same way (None: only jobs with a ``floor`` of their own can be capped).
     sleep
         ``{"power", "after", "entry", "exit"}``: power asleep, and the times after which a node sleeps, falls asleep and
         wakes.

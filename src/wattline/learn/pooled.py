@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from wattline.kernel.compiled import kernel, outlined
 from wattline.learn import moments
 from wattline.learn.moments import M2, MEAN, N, deviation
@@ -16,6 +14,7 @@ from wattline.model.codes import ARRIVAL, RUNNING, SAMPLE
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
 from wattline.model.structures.many_running import listed
+from wattline.physics.power import LIMIT_SLACK, believed_busy_w
 
 ROW = 3
 """A profile: the moments of its samples."""
@@ -62,14 +61,14 @@ def calibrate(s: State, miss: float, rate: float, m: Any) -> None:
     however jobs depend on each other (adaptive conformal inference). Nothing is learned from an empty machine or
     from maxima.
     """
-    if s.believed_var[0] <= 0.0:
+    if s.n_doubtful[0] == 0:
         return
     drawn = 0.0
     for i in range(listed(s)):
         j = s.running[i]
         if s.status[j] == RUNNING:
             drawn += s.nodes[j] * s.now_w[j] * s.c_power[s.rate_class[j]]
-    late = 1.0 if drawn > s.believed_w[0] + s.margin[0] * np.sqrt(s.believed_var[0]) else 0.0
+    late = 1.0 if drawn > believed_busy_w(s) * (1.0 + LIMIT_SLACK) else 0.0
     s.margin[0] = max(0.0, s.margin[0] + rate * (late - miss))
     whole = m[COLUMNS * s.submit_s.shape[0] :]
     whole[LATE] += late

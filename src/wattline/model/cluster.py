@@ -46,7 +46,8 @@ class NodeClass:
     """``count`` equal nodes, which form one partition with its own line of jobs.
 
     ``max_w`` is the power of a busy node whose job says nothing else; ``min_cap_w`` the lowest cap the hardware takes
-    (``max_w`` when it cannot be capped). ``levels`` replace continuous caps by discrete speeds, slowest first.
+    (NaN: only jobs with a floor of their own can be capped). ``levels`` replace continuous caps by discrete speeds,
+    slowest first.
     """
 
     name: str

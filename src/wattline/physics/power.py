@@ -10,6 +10,7 @@ from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_BELIEF, OPT_CAPPED, OPT_SHED
 from wattline.model.structures.many_running import listed
 from wattline.model.structures.nodes import count_back
+from wattline.physics import margin
 from wattline.physics.instants import slack_s
 
 LIMIT_SLACK = 1e-9
@@ -144,6 +145,14 @@ def series_value_w(s: State, j: int, done_s: float) -> float:
 
 
 @kernel
+def _coming_cap_w(s: State, j: int, cap_w: float) -> float:
+    """Return the cap per node of a job that would start now, at a cap of its own or (inf) at its class's."""
+    if cap_w < np.inf:
+        return max(cap_w, least_cap_w(s, j))
+    return highest_cap_w(s, s.base_class[j])
+
+
+@kernel
 def node_w(s: State, j: int, cap_w: float) -> float:
     """Return what admission counts for a node of a job that would start now, at a cap of its own or (inf) at its
     class's.
@@ -151,10 +160,7 @@ def node_w(s: State, j: int, cap_w: float) -> float:
     Where power changes over time and is known, that is its mean, or what the job draws at once if that is more.
     """
     p = s.pool[j]
-    if cap_w < np.inf:
-        cap = max(cap_w, least_cap_w(s, j))
-    else:
-        cap = highest_cap_w(s, s.base_class[j])
+    cap = _coming_cap_w(s, j, cap_w)
     draw_w = s.profile_w[j] if s.option[OPT_BELIEF] == 1 else s.draw_w[j]
     if s.series_count[j] > 0 and s.option[OPT_BELIEF] == 0:
         draw_w = max(draw_w, series_value_w(s, j, s.work[j] - s.remaining[j]))
@@ -175,9 +181,7 @@ def end_decrease_w(s: State, j: int) -> float:
     works = s.status[j] == RUNNING or s.status[j] == STARTING
     if works and counts_belief(s):
         busy_w = believed_node_w(s, j) if s.status[j] == RUNNING else node_w(s, j, s.cap_w[j])
-        if s.spread_w[j] > 0.0 and s.believed_var[0] > 0.0:
-            deviation = s.nodes[j] * s.spread_w[j]
-            margin_w = s.margin[0] * deviation * deviation / np.sqrt(s.believed_var[0])
+        margin_w = margin.part_w(s, j, _room_w(s, j))
     elif s.status[j] == RUNNING:
         busy_w = s.now_w[j] * coming_power(s, s.rate_class[j])
     elif s.status[j] == STARTING:
@@ -189,7 +193,7 @@ def end_decrease_w(s: State, j: int) -> float:
     else:
         busy_w = counted_node_w(s, j, s.cap_w[j])
         if s.option[OPT_BELIEF] == 1 and s.spread_w[j] > 0.0:
-            margin_w = margin_increase_w(s, j)
+            margin_w = margin_increase_w(s, j, s.cap_w[j], busy_w)
     idle_w = s.idle_w[s.pool[j]]
     return s.nodes[j] * (busy_w - idle_w) + margin_w + (s.nodes[j] - count_back(s, j)) * idle_w
 
@@ -245,9 +249,10 @@ def start_increase_w(s: State, j: int, cap_w: float) -> float:
     """
     p = s.pool[j]
     asleep = min(s.nodes[j], s.asleep[p])
-    increase_w = s.nodes[j] * counted_node_w(s, j, cap_w) - (s.nodes[j] - asleep) * s.idle_w[p] - asleep * s.sleep_w[p]
+    busy_w = counted_node_w(s, j, cap_w)
+    increase_w = s.nodes[j] * busy_w - (s.nodes[j] - asleep) * s.idle_w[p] - asleep * s.sleep_w[p]
     if s.option[OPT_BELIEF] == 1 and s.spread_w[j] > 0.0:
-        increase_w += margin_increase_w(s, j)
+        increase_w += margin_increase_w(s, j, cap_w, busy_w)
     return increase_w
 
 
@@ -306,26 +311,41 @@ def believed_node_w(s: State, j: int) -> float:
     return profile_w * s.level_busy[p, s.level[p]]
 
 
+@kernel
+def _most_w(s: State, j: int, cap_w: float) -> float:
+    """Return the most that a node of a job can draw under a cap: what its class draws at most, held by the cap."""
+    p = s.pool[j]
+    draw_w = s.max_w[p]
+    return draw_w * capped_power(draw_w, min(s.floor_w[j], draw_w), cap_w) * s.level_busy[p, s.level[p]]
+
+
+@kernel
+def _room_w(s: State, j: int) -> float:
+    """Return how much more a job that runs or is starting can draw at most than is believed, under any cap to come."""
+    if s.status[j] == RUNNING:
+        return s.nodes[j] * (_most_w(s, j, highest_cap_w(s, s.rate_class[j])) - believed_node_w(s, j))
+    return s.nodes[j] * (_most_w(s, j, _coming_cap_w(s, j, s.cap_w[j])) - node_w(s, j, s.cap_w[j]))
+
+
 @outlined
 def refresh_belief(s: State) -> None:
-    """Sum up the profiles of running jobs, and the variance of that sum as if they varied each by itself."""
+    """Sum up the profiles of running jobs, and find the margin on that sum and on those that are starting."""
     total = 0.0
-    variance = 0.0
+    margin.begin(s)
     for i in range(listed(s)):
         j = s.running[i]
         if s.status[j] == RUNNING:
             total += s.nodes[j] * believed_node_w(s, j)
         if s.status[j] == RUNNING or s.status[j] == STARTING:  # what the latter will draw is pledged elsewhere
-            deviation = s.nodes[j] * s.spread_w[j]
-            variance += deviation * deviation
+            margin.add(s, j, _room_w(s, j))
     s.believed_w[0] = total
-    s.believed_var[0] = variance
+    margin.settle(s)
 
 
 @kernel
 def believed_busy_w(s: State) -> float:
     """Return the power of running jobs by their profiles, margin included."""
-    return s.believed_w[0] + s.margin[0] * np.sqrt(s.believed_var[0])
+    return s.believed_w[0] + s.margin_w[0]
 
 
 @kernel
@@ -351,14 +371,12 @@ def believed_system_w(s: State) -> float:
 
 
 @kernel
-def margin_increase_w(s: State, j: int) -> float:
-    """Return by how much a start raises the margin.
+def margin_increase_w(s: State, j: int, cap_w: float, busy_w: float) -> float:
+    """Return by how much a start raises the margin where ``busy_w`` is counted for each node of the job.
 
-    Deviations add up by squares, so sums of these are never too small.
+    Sums of these are never too small (``margin``).
     """
-    deviation = s.nodes[j] * s.spread_w[j]
-    variance = s.believed_var[0]
-    return s.margin[0] * (np.sqrt(variance + deviation * deviation) - np.sqrt(variance))
+    return margin.increase_w(s, j, s.nodes[j] * (_most_w(s, j, _coming_cap_w(s, j, cap_w)) - busy_w))
 
 
 @kernel
@@ -367,8 +385,8 @@ def count_started(s: State, j: int) -> None:
     if s.status[j] == RUNNING:
         s.believed_w[0] += s.nodes[j] * believed_node_w(s, j)
     if s.status[j] == RUNNING or s.status[j] == STARTING:
-        deviation = s.nodes[j] * s.spread_w[j]
-        s.believed_var[0] += deviation * deviation
+        margin.add(s, j, _room_w(s, j))
+        margin.settle(s)
 
 
 @kernel

@@ -56,7 +56,7 @@ def build_limit(document: Document, jobs: JobTable, machine: Cluster) -> list[tu
         steps = system_limit(spec.budget, build_tree(document, jobs, machine))
     else:
         steps = limit.build_limit(spec.limit, context, run_bound_s(jobs))
-    check_caps(spec.policy, context, machine)
+    check_caps(spec.policy, context, machine, jobs)
     assumed_idle_w = spec.cluster.assumed_idle_w
     limit.check_rest(spec.limit, context, steps, machine, nested=nested, assumed_idle_w=assumed_idle_w)
     return steps

@@ -62,6 +62,8 @@ class _Facts:
     moldable: tuple[Moldable, ...]
     fronts: Fronts
     links: dict[str, int]
+    least_w: Floats
+    """Lowest cap of every node class."""
     solo: bool
     """Whether jobs may have a rate class of their own."""
     by_profile: bool
@@ -118,6 +120,7 @@ def _facts(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opti
         moldable=moldable,
         fronts=fronts_of(moldable),
         links=links,
+        least_w=_least_caps_w(told, cluster, pool),
         solo=any(m.solo_caps for m in policies) or bool(links),
         learner=learner,
         table=profile_table(jobs, options.profiles) if learner is not None else None,
@@ -179,7 +182,7 @@ def _base_classes(jobs: JobTable, options: Options, facts: _Facts) -> int:
 def _fill(s: State, jobs: JobTable, cluster: Cluster, options: Options, facts: _Facts) -> None:
     """Write every subject into the state."""
     _fill_jobs(s, jobs, facts.pool, facts.draw_w, facts.floor_w, facts.stretch, facts.base_class)
-    _fill_nodes(s, cluster)
+    _fill_nodes(s, cluster, facts.least_w)
     fill_power(s, jobs, facts.table, options)
     fill_shapes(s, jobs, facts.moldable, options.chooses)
     fill_varied(s, jobs, cluster, options)
@@ -253,6 +256,15 @@ def _profiles(jobs: JobTable, cluster: Cluster, pool: np.ndarray) -> tuple[np.nd
     return draw_w, floor_w, stretch
 
 
+def _least_caps_w(jobs: JobTable, cluster: Cluster, pool: np.ndarray) -> np.ndarray:
+    """Return the lowest cap of every node class: its own, or the lowest floor of its jobs (no other can be capped)."""
+    least_w = np.array([c.min_cap_w for c in cluster.classes])
+    for p in np.flatnonzero(np.isnan(least_w)):
+        own_w = jobs.floor_w[(pool == p) & ~np.isnan(jobs.floor_w)]
+        least_w[p] = min(float(own_w.min(initial=np.inf)), cluster.classes[p].max_w)
+    return least_w
+
+
 def _check_floors(jobs: JobTable, draw_w: np.ndarray, floor_w: np.ndarray) -> None:
     """Refuse caps down to 0 W a node for jobs of which nobody says how fast they are there."""
     unknown = np.flatnonzero(np.isnan(jobs.stretch) & (floor_w == 0) & (draw_w > 0))
@@ -322,13 +334,13 @@ def _fill_jobs(
     s.child[parent[first]] = held[first]
 
 
-def _fill_nodes(s: State, cluster: Cluster) -> None:
+def _fill_nodes(s: State, cluster: Cluster, least_w: np.ndarray) -> None:
     first = 0
     for p, c in enumerate(cluster.classes):
         s.pool_first[p], s.pool_count[p] = first, c.count
         lay_out_free(s, p, [(first, first + c.count)])
         s.idle_w[p], s.max_w[p] = c.idle_w, c.max_w
-        s.min_cap_w[p] = c.max_w if np.isnan(c.min_cap_w) else c.min_cap_w
+        s.min_cap_w[p] = least_w[p]
         s.level_idle_w[p, :] = c.idle_w
         s.n_levels[p] = max(1, len(c.levels))
         for i, level in enumerate(c.levels):

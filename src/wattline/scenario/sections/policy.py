@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
@@ -16,6 +17,7 @@ from wattline.scenario.read.source import Context
 
 if TYPE_CHECKING:
     from wattline.model.cluster import Cluster
+    from wattline.model.jobs import JobTable
     from wattline.model.mechanism import Mechanism
     from wattline.wiring.policies import Policies
 
@@ -123,8 +125,9 @@ def find_policy(context: Context, handed: Handed, path: KeyPath, slot: str, name
     return found
 
 
-def check_caps(spec: PolicySpec, context: Context, cluster: Cluster) -> None:
-    """Refuse a cap policy that lowers caps where no node can be capped."""
-    if any(m.name == "under-limit" for m in spec.cap) and all(math.isnan(c.min_cap_w) for c in cluster.classes):
-        told = "'under-limit' lowers caps, but these nodes cannot be capped: give min_cap in [cluster]"
+def check_caps(spec: PolicySpec, context: Context, cluster: Cluster, jobs: JobTable) -> None:
+    """Refuse a cap policy that lowers caps where no job can be capped."""
+    rigid = all(math.isnan(c.min_cap_w) for c in cluster.classes) and bool(np.all(np.isnan(jobs.floor_w)))
+    if rigid and any(m.name == "under-limit" for m in spec.cap):
+        told = "'under-limit' lowers caps, but no job can be capped: give min_cap in [cluster], or the jobs a floor"
         raise context.error(("policy", "cap"), told)

@@ -66,7 +66,16 @@ class PowerFields:
     ]
     sample_k: Annotated[Ints, Field("1", "", "number of the next sample")]
     believed_w: Annotated[Floats, Field("1", "W", "power of running jobs by their profiles, without the margin")]
-    believed_var: Annotated[Floats, Field("1", "W²", "variance of that sum by their spreads")]
+    believed_var: Annotated[Floats, Field("1", "W²", "variance of the sum over those that share the margin")]
+    margin_w: Annotated[Floats, Field("1", "W", "margin on that sum, and on what jobs that are starting will draw")]
+    doubtful: Annotated[Ints, Field("R", "", "jobs that the margin is on; the first ones share it")]
+    doubtful_w: Annotated[Floats, Field("R", "W", "what they can draw at most, above what is believed of them")]
+    doubtful_var: Annotated[Floats, Field("R", "W²", "their variances")]
+    n_doubtful: Annotated[Ints, Field("1", "", "their number")]
+    n_sharing: Annotated[Ints, Field("1", "", "how many share it; the others are counted with the most they can draw")]
+    doubtful_sum: Annotated[
+        Floats, Field("2", "", "the variance of all [W²], and their least room over variance [1/W]")
+    ]
     margin: Annotated[
         Floats,
         Field(
