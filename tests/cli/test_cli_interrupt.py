@@ -151,6 +151,13 @@ def test_a_closed_pipe_is_silent(folder: Path) -> None:
     assert done.stderr == ""
 
 
+def test_a_reader_that_is_gone_is_told_apart_from_a_failure(folder: Path) -> None:
+    """A command whose reader reads nothing ends as by SIGPIPE, with 141."""
+    command = f"{sys.executable} -m wattline run small.toml --no-report --quiet --json | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=folder, check=False)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_ctrl_c_keeps_the_runs_of_a_comparison_that_are_done(folder: Path) -> None:
     """An interrupted comparison shows the runs that are done and exits with 130."""
     slow = SLOW_POLICY.replace('Path("started").touch()', "").replace('wake="arrival"', 'name="slow", wake="arrival"')

@@ -572,3 +572,23 @@ def test_names_that_say_nothing_are_not_names(tmp_path: Path) -> None:
     path.write_text("t,w,n,who\n" + "".join(f"{i},10,1,{name}\n" for i, name in enumerate(names)))
     jobs = read_trace(path, columns={"submit_s": "t", "work_s": "w", "nodes": "n", "user": "who"}).jobs
     assert [jobs.users[code] if code >= 0 else None for code in jobs.user] == ["ann", *[None] * 5, "nan", "na"]
+
+
+def test_a_record_over_several_lines_is_named_by_its_first(tmp_path: Path) -> None:
+    """Quoted line breaks before and in a record that is left out: the line told is where it begins."""
+    path = tmp_path / "jobs.csv"
+    path.write_text('submit_s,work_s,nodes,user\n0,100,1,"a\nb"\n\n1,x,1,"a\nb\nc"\n2,5,1,d\n')
+    trace = read_trace(path)
+    told = [note.example for note in trace.notes if note.action == "dropped"]
+    assert told == ["jobs.csv:5: submit_s=1, work_s=x, nodes=1, user=a b c"]
+    assert len(trace.jobs) == 2
+
+
+@pytest.mark.parametrize(("last", "said"), [(1_700_000_001, True), (300_000_000, False)])
+def test_times_of_two_clocks_are_said(last: int, said: bool, tmp_path: Path) -> None:
+    """Seconds since a start beside seconds since 1970 give a log of half a century: it is read, and said."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(f"submit_s,work_s,nodes\n0,100,1\n60,100,1\n{last},5,1\n{last + 9},5,1\n")
+    notes = [(note.count, note.reason, note.example) for note in read_trace(path).notes]
+    told = (2, "submitted 54 years or more after all others: times of two clocks?", "job 3")
+    assert (told in notes) == said

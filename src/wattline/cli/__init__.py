@@ -172,6 +172,10 @@ def _dispatch(arguments: list[str]) -> int:
         got = command.main(args=arguments, prog_name="wattline", standalone_mode=False)
     except (BrokenPipeError, KeyboardInterrupt, WattlineError):
         raise
+    except SystemExit as problem:  # how the parser ends where nobody reads on
+        if isinstance(problem.__context__, BrokenPipeError):
+            raise problem.__context__ from None
+        raise
     except Exception as problem:
         if type(problem).__name__ == "Abort":  # how the parser passes Ctrl-C on, and files that end too early
             if isinstance(problem.__cause__, EOFError):

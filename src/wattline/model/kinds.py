@@ -56,9 +56,9 @@ class Kind:
         if not 0 < self.share <= 1:
             raise InputError(f"{what}: the share of jobs beyond the limit must be in (0, 1], got {self.share:g}")
         if not (np.isfinite(self.weight) and self.weight >= 0):
-            raise InputError(f"{what}: the weight must not be negative, got {self.weight:g}")
+            raise InputError(f"{what}: the weight must be a number from 0 on, got {self.weight:g}")
         if not (np.isfinite(self.arrival_per_s) and self.arrival_per_s >= 0):
-            raise InputError(f"{what}: the arrival rate must not be negative, got {self.arrival_per_s:g} per s")
+            raise InputError(f"{what}: the arrival rate must be a number from 0 on, got {self.arrival_per_s:g} per s")
         if self.response:
             self._check_response(what)
 

@@ -313,15 +313,17 @@ def _read_quoted(
     again: list[int] = []
     try:
         names = names or [name.strip().lower() for name in next(reader, [])]
+        began = reader.line_num
         for row in reader:
+            first, began = line + began, reader.line_num
             if len(row) == len(names) and [cell.strip().lower() for cell in row] == names:
-                again.append(line - 1 + reader.line_num)
+                again.append(first)
             elif len(row) == len(names):
                 rows.append(row)
-                lines.append(line - 1 + reader.line_num)
+                lines.append(first)
             elif row:
                 odd.append(len(rows) + len(wrong))
-                wrong.append((line - 1 + reader.line_num, row))
+                wrong.append((first, row))
     except csv.Error as problem:
         told = TraceError.at(path, f"cannot be read as CSV ({problem})", line=line - 1 + reader.line_num)
         if str(problem) == "unexpected end of data":

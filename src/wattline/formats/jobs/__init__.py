@@ -28,6 +28,10 @@ FORMATS = tuple(sorted(found.name for found in pkgutil.iter_modules(__path__) if
 TABLE = "table"
 """The format of tables whose columns have names."""
 
+YEAR_S = 365.25 * 86_400.0
+HARDLY_S = 10 * YEAR_S
+"""No machine was without a job for so long."""
+
 
 def find_format(name: str) -> LogFormat:
     """Return the format of a name."""
@@ -79,11 +83,11 @@ def read_trace(
         format = TABLE  # noqa: A001  (the word users type)
     if format is not None:
         known = find_format(format) if isinstance(format, str) else format
-        return apart(_of_zone(known.read(path, options), zone), path, strict=strict)
+        return _of_clocks(apart(_of_zone(known.read(path, options), zone), path, strict=strict))
     name, raw = _guess(path)
     try:
         found = find_format(name).read(path, replace(options, raw=raw))
-        return apart(_of_zone(found, zone), path, strict=strict)
+        return _of_clocks(apart(_of_zone(found, zone), path, strict=strict))
     except TraceError as problem:
         raise TraceError(f"{problem}; taken for {name} by its content").about(
             problem.file, problem.line, problem.field, problem.value
@@ -141,6 +145,21 @@ def _of_zone(trace: Trace, zone: str | None) -> Trace:
 
     known = "the log has no local times" if trace.zone is None else f"the log's times are those of {trace.zone}"
     note = Note("kept", f"{known}: zone changes nothing", len(trace.jobs), f"zone = {zone}")
+    return replace(trace, notes=(*trace.notes, note))
+
+
+def _of_clocks(trace: Trace) -> Trace:
+    """Mention times so far apart that they are hardly those of one clock, like seconds since a start beside dates."""
+    import numpy as np
+
+    gap_s = np.diff(trace.jobs.submit_s)
+    if not gap_s.size or gap_s.max() < HARDLY_S:
+        return trace
+    from wattline.reading.notes import Note
+
+    after = int(gap_s.argmax()) + 1
+    told = f"submitted {gap_s[after - 1] / YEAR_S:.0f} years or more after all others: times of two clocks?"
+    note = Note("kept", told, len(trace.jobs) - after, f"job {trace.jobs.job_id[after]}")
     return replace(trace, notes=(*trace.notes, note))
 
 
