@@ -17,7 +17,13 @@ from wattline.model.configurations import Configurations
 DUMP = """\
 -- MySQL dump 10.13
 DROP TABLE IF EXISTS `job_details_table`;
-CREATE TABLE `job_details_table` (`id` int NOT NULL, `job_id` int, PRIMARY KEY (`id`));
+CREATE TABLE `job_details_table` (
+  `id` int(11) NOT NULL COMMENT 'of the row, (its)', `job_id` int, nodes int, `cores` int,
+  `pkg_cap` decimal(8,2) DEFAULT '1,0', `exec_time` double, `tot_pkg` double, PRIMARY KEY (`id`),
+  KEY `best` (`job_id`,`nodes`)
+); # it's made
+/*!40000 ALTER TABLE `job_details_table` DISABLE KEYS */;
+LOCK TABLES `job_details_table` WRITE;
 INSERT INTO `other` VALUES (1,'a, b');
 INSERT INTO `job_details_table` VALUES (1,4,6,16,115,447.9,796.4),(2,4,8,12,65,415.3,783.8),
 (3,4,8,10,80,439.2,738.2);
@@ -70,6 +76,61 @@ def test_elsewhere_a_job_id_is_no_application(tmp_path: Path) -> None:
     assert "job_id" in read.notes[0].example
 
 
+LIKE = "INSERT INTO `job_details_table` "
+FIRST = f"{LIKE}(`id`,`job_id`,`nodes`,`cores`,`pkg_cap`,`exec_time`,`tot_pkg`) VALUES (1,1,4,8,51,100,320);\n"
+
+
+def test_every_statement_has_columns_of_its_own(tmp_path: Path) -> None:
+    """A list of columns counts for its statement; without one the table's own, as CREATE TABLE has them."""
+    swapped = "`id` int, `job_id` int, `cores` int, `nodes` int, `pkg_cap` double, `exec_time` double, `tot_pkg` double"
+    other = f"{LIKE}(tot_pkg, `id`,`job_id`,`cores`,`nodes`,`pkg_cap`,`exec_time`) VALUES (700,2,1,16,8,51,30);\n"
+    made = f"{LIKE}VALUES (3,1,16,8,80,25,900);\n"
+    (tmp_path / "d.sql").write_text(f"CREATE TABLE job_details_table ({swapped});\n{FIRST}{other}{made}")
+    table = read_configurations(tmp_path / "d.sql").table()
+    found = zip(table.nodes.tolist(), table.cores.tolist(), table.cap_w.tolist(), table.power_w.tolist(), strict=True)
+    assert set(found) == {(4, 8, 51.0, 320.0), (8, 16, 51.0, 700.0), (8, 16, 80.0, 900.0)}
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "-- {}",
+        "# {}",
+        "/* {} */",
+        "/* a\n{}\n*/",
+        "INSERT INTO notes VALUES ('it''s; {}');",
+        'INSERT INTO n VALUES ("{}");',
+    ],
+)
+def test_what_is_no_statement_is_no_row(tmp_path: Path, around: str) -> None:
+    """Comments and texts of other tables hold no configuration, whatever they look like."""
+    (tmp_path / "d.sql").write_text(FIRST + around.format(f"{LIKE}VALUES (2,1,4,8,80,10,400);") + "\n")
+    assert len(read_configurations(tmp_path / "d.sql").table()) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "REPLACE INTO `job_details_table` VALUES (1,1,4,8,51,80,320);",
+        "INSERT IGNORE INTO job_details_table VALUES (1,1,4,8,51,80,320);",
+        "UPDATE job_details_table SET exec_time=80 WHERE id=1;",
+        "DELETE FROM `job_details_table`;",
+        "DROP TABLE job_details_table;",
+        "TRUNCATE job_details_table;",
+        "INSERT INTO job_details_table SELECT * FROM other;",
+        "/*!50000 DELETE FROM `job_details_table` */;",
+        "alter table `db`.`job_details_table` drop column cores;",
+    ],
+)
+def test_what_would_change_the_rows_is_refused(tmp_path: Path, change: str) -> None:
+    """Nobody here knows what such a statement leaves: the line says which one it is."""
+    (tmp_path / "d.sql").write_text(f"{FIRST}\n{change}\n")
+    with pytest.raises(
+        TraceError, match=r"d\.sql:3: job_details_table: only CREATE TABLE and INSERT INTO … VALUES are read"
+    ):
+        read_configurations(tmp_path / "d.sql")
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".sql"])
 def test_there_and_back(tmp_path: Path, suffix: str) -> None:
     """Two applications, with numbers of their own, come back bit by bit."""
@@ -118,6 +179,13 @@ def test_numbers_come_back_bit_by_bit(
             r"d\.sql:2: .*exec_time.*must be above 0",
         ),
         ("INSERT INTO `a` VALUES (1);\nINSERT INTO `b` VALUES (1);\n", "holds several tables"),
+        (
+            f"{FIRST}{LIKE}(`id`,`nodes`) VALUES (1,2);\n",
+            r"d\.sql:2: other columns than the first INSERT has: id, nodes",
+        ),
+        (f"{FIRST[:-2]} ON DUPLICATE KEY UPDATE id=1;\n", r"d\.sql:1: expected the end of the statement.*ON DUPLICATE"),
+        (f"{FIRST}/* half\n", r"d\.sql:2: this quote or comment never ends"),
+        ("CREATE TABLE `job_details_table` (`id` int);\n", "holds no row of job_details_table"),
         ("INSERT INTO `job_details_table` VALUES 1,2;\n", r"d\.sql:1: expected values in brackets"),
         (DUMP.replace("(3,4,8,10,80", "(3,4,8,12,65"), "the configuration of 8 nodes, 12 cores, 65 W is on line"),
     ],

@@ -17,7 +17,22 @@ def test_factors_go_to_the_nodes_that_are_named(tmp_path: Path) -> None:
     assert read_machine(path, 3).factors.tolist() == [1.0, 1.1, 1.2]
     path.write_text("node,power_w\n2,120\n0,80\n1,100\n")
     assert read_machine(path, 3).factors.tolist() == pytest.approx([0.8, 1.0, 1.2])
-    assert read_factors(path)[0] == ["2", "0", "1"]
+    names, found = read_factors(path)
+    assert names == ["0", "1", "2"]
+    assert found.factors.tolist() == pytest.approx([0.8, 1.0, 1.2])
+    path.write_text("node,factor\nn2,1.2\nn0,1.0\n1,1.1\n")
+    assert read_factors(path)[0] == ["n2", "n0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("node,factor,factor\n0,1,2\n", "named twice"), ("node,factor\n0,١\n", "must be above 0")]
+)
+def test_what_machines_may_not_say_no_list_of_nodes_may(tmp_path: Path, text: str, said: str) -> None:
+    """A column that is named twice, digits that are not ours."""
+    path = tmp_path / "nodes.csv"
+    path.write_text(text)
+    with pytest.raises(TraceError, match=said):
+        read_factors(path)
 
 
 @pytest.mark.parametrize(

@@ -278,6 +278,29 @@ def test_a_requeued_job_counts_from_its_first_submission(tmp_path: Path) -> None
     }
 
 
+@pytest.mark.parametrize("now", ["RUNNING", "PENDING", "SUSPENDED"])
+@pytest.mark.parametrize("lost", ["NODE_FAIL", "PREEMPTED", "REQUEUED"])
+@pytest.mark.parametrize("at", ["00:00:30", "00:00:00"])
+def test_an_earlier_run_of_a_job_that_has_not_ended_is_none(tmp_path: Path, now: str, lost: str, at: str) -> None:
+    """A job that runs or waits again has not ended, whatever it lost before; one whose number is used anew has."""
+    trace = read(
+        tmp_path,
+        HEADER,
+        job("1", at="00:00:00", state=lost),
+        job("1", at=at, state=now),
+        job("2", at="00:00:00"),
+        job("3", at="00:00:00"),
+        job("3", at="00:10:00", state=now),
+        job("4", at="00:00:00", state=now),
+        job("4", at="00:00:00", state="NODE_FAIL"),
+    )
+    assert sorted(trace.jobs.job_id.tolist()) == [2, 3, 4]  # two dumps, one behind the other, show job 4
+    assert counts(trace, "dropped") == {
+        "not finished when the dump was made": 3,
+        "an earlier run of a requeued job": 1,
+    }
+
+
 def test_a_job_number_that_was_used_again_is_another_job(tmp_path: Path) -> None:
     """Records of one number that ended by themselves are jobs of their own, with their own submit times."""
     trace = read(tmp_path, HEADER, job("3", at="00:00:00"), job("3", at="00:30:00"))

@@ -197,6 +197,9 @@ def texts(path: Path, name: str) -> int:
         lines += [f"{i}+0|{at}.{i:06d}|{at}|9|1|user{i}|job number {i}|COMPLETED" for i in range(1, n + 1)]
     elif name == "numbers that come twice":
         lines = ["submit_s,work_s,nodes,job_id", *(f"{i},9,1,{i // 2}" for i in range(2 * n))]
+    elif name == "empty columns":
+        known = "submit_s,job_id,work_s,nodes,request_s,user,group,kind,partition,priority,after,draw_w,floor_w,peak_w"
+        lines = [f"{known},stretch,recorded_wait_s", *(f"{i},{i},1,1{',' * 12}" for i in range(4 * n))]
     elif name == "out of order":
         lines = ["submit_s,work_s,nodes", *(f"{i * 7919 % (3 * n)},9,1" for i in range(3 * n))]
     else:
@@ -215,6 +218,7 @@ def texts(path: Path, name: str) -> int:
         "names of swf",
         "names of sacct",
         "numbers that come twice",
+        "empty columns",
         "out of order",
         "short rows",
     ],

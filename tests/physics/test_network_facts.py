@@ -50,6 +50,25 @@ def test_published_bounds(
     assert facts.uniform == min(facts.uniform_local or 9, facts.uniform_global or 9)
 
 
+@pytest.mark.parametrize("seed", range(25))
+def test_a_group_to_one_other_is_full_where_the_first_of_its_links_is(seed: int) -> None:
+    """The bound is that of loads summed over all routes, for the worst number of groups on, also where links inside
+    groups are slower than those between them.
+    """
+    from wattline.physics.packets.loads import channel_loads
+
+    rng = np.random.default_rng(seed)
+    nodes, routers, groups, several = (int(n) for n in rng.integers((1, 1, 2, 1), (5, 6, 7, 4)))
+    fast = {f"{name}_bps": float(rng.choice([1e9, 2e9, 9e9, 30e9])) for name in ("local", "global", "host")}
+    while several > routers or (groups - 1) * several % routers:
+        routers, groups, several = (int(n) for n in rng.integers((1, 2, 1), (6, 10, 4)))
+    paired = (groups - 1) * several // routers % 2 == 0
+    arrangement = str(rng.choice(["absolute", "relative", *["circulant"] * paired]))
+    network = Dragonfly(nodes, routers, groups, arrangement, links_per_pair=several, **fast)
+    worst = min(channel_loads(network, "adversarial", shift=shift).saturation() for shift in range(1, groups))
+    assert network_facts(network).adversarial == pytest.approx(min(1.0, worst), rel=1e-3)  # whole picoseconds there
+
+
 @pytest.mark.parametrize(
     ("sizes", "links"),
     [((2, 4, 9), 1), ((4, 4, 17), 1), ((3, 1, 4), 1), ((2, 5, 1), 1), ((2, 4, 3), 2), ((1, 4, 5), 3)],

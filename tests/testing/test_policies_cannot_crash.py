@@ -12,6 +12,8 @@ import pytest
 
 from engine.worlds import check_structure, cluster, policies, run, table
 from wattline.control.catalog import find
+from wattline.control.users import witness
+from wattline.control.users.witness import Witness
 from wattline.errors import EndlessError, PolicyError
 from wattline.kernel.compiled import JIT
 from wattline.model.mechanism import Mechanism
@@ -305,3 +307,68 @@ def test_who_is_stopped_in_the_compiler_takes_nobody_along() -> None:
     done = subprocess.run([sys.executable, "-c", COMPILES], capture_output=True, text=True, timeout=120.0)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["_StoppedError"] * 4 + ["3"]
+
+
+PLACE = """\
+{0}
+n, left = 0, s.nodes[arg]
+for a, b in free_extents(s, s.pool[arg]):
+    if left > 0:
+        take = min(left, b - a)
+        s.place_a[n], s.place_b[n] = a, a + take
+        n, left = n + 1, left - take
+return n"""
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ("np.add.at(s.nodes, arg, 1)", "nodes"),
+        ("np.add.at(s.energy_j, 0, 1e9)", "energy_j"),
+        ("np.multiply.at(np.asarray(s.idle_w), 0, 0.0)", "idle_w"),
+        ("np.add.at(s.profile_w, 0, 1.0)", "profile_w"),
+        ("np.add.at(s.started_s, [0], 3.0)", "started_s"),
+    ],
+)
+def test_what_numpy_writes_to_read_only_arrays_is_found(tmp_path: Path, line: str, field: str) -> None:
+    """``ufunc.at`` does not ask whether it may: the state is compared before and after calls."""
+    mechanism = written(tmp_path, PLACE.format(line).replace("free_extents", "wl.free_extents"), "place")
+    file = tmp_path / "mine.py"
+    file.write_text(file.read_text().replace("import numpy as np\n", "import numpy as np, wattline as wl\n"))
+    assert f"wrote to s.{field}: only the engine writes that" in refusal(find("place", str(file)))
+    assert mechanism.slot == "place"
+
+
+def test_a_long_run_is_watched_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state is compared part by part, all of it in turn, and only as long as there is time; what a policy may write
+    is no harm.
+    """
+    s = Simulation(table(*ROWS), cluster(4), policies(), Options()).state
+    monkeypatch.setattr(witness, "MOST", 64)
+    watched = Witness(s, "select")
+    s.p_job[0] = 3
+    found = set()
+    for _ in range(2 * s.whole.size // 64):
+        assert watched.begin()
+        s.p_job[0] += 1
+        s.energy_j[2] += 1.0
+        found.add(watched.changed())
+    assert found == {"", "energy_j"}
+    monkeypatch.setattr(witness, "FREE_S", -1e9)
+    assert not watched.begin()
+
+
+@NEEDS_JIT
+def test_what_a_plain_policy_compiles_itself_may_write_no_more(tmp_path: Path) -> None:
+    """A function of the user's own that numba compiles sees the state as the policy does."""
+    mechanism = written(tmp_path, "return helper(s)", "place")
+    file = tmp_path / "mine.py"
+    for line, ends in (("s.energy_j[0] += 1e9", True), ("x = s.energy_j[0]", False)):
+        body = f"    {line}\n    s.place_a[0], s.place_b[0] = 0, 1\n    return 1\n\n"
+        helper = f"import numba\n\n@numba.njit\ndef helper(s):\n{body}"
+        file.write_text(f"{helper}{HEAD}@policy('place')\ndef mine(s, arg, param, memory):\n    return helper(s)\n")
+        mechanism = find("place", str(file))
+        if ends:
+            assert "only the engine writes that" in refusal(mechanism)
+        else:
+            run(table({"submit": 0, "work": 3, "nodes": 1}), cluster(4), place=mechanism)

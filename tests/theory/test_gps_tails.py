@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -409,3 +410,26 @@ def test_what_the_theory_cannot_mean_is_refused() -> None:
         active_servers(theory, Bid(1000.0, 1.0), [0.2, 0.3, 0.5])
     with pytest.raises(InputError, match="could not raise the power"):
         active_servers(theory, Bid(1000.0, 1.0), [0.1, 0.9])
+
+
+@pytest.mark.parametrize("servers", [3.5, 10.0, 30.0, 100.0])
+@pytest.mark.parametrize("variation", [0.5, 1.0, 1.6, 2.5, 4.0, 8.0, 10.0])
+def test_very_varied_work_is_late_at_times(variation: float, servers: float) -> None:
+    """θ* of gamma jobs under a constant share is that of fifty digits, also where its root lies so close to the pole of
+    their law that no float stands between; nobody is never late.
+    """
+    rate, work = 1e-2, 300.0
+    law = GammaBatch(np.array([rate]), np.array([work]), np.array([variation]))
+    types = Types(*(np.array([x]) for x in (1.0, work, 300.0, rate, 3.0, 0.1)))
+    found = decay(Theory(types, 200, 100.0, Gaussian(0.4), law), Flow(servers, 0.0, 1.0), np.ones(1))
+    with localcontext() as digits:
+        digits.prec = 50
+        square = Decimal(variation) ** 2
+        low, high = Decimal(0), 1 / (Decimal(work) * square)
+        for _ in range(150):
+            theta = (low + high) / 2
+            arriving = Decimal(rate) * ((-(1 - theta * Decimal(work) * square).ln() / square).exp() - 1)
+            low, high = (theta, high) if arriving < Decimal(servers) * theta else (low, theta)
+        right = float(Decimal(servers) * low)
+    assert found.rate_per_s[0] == pytest.approx(right, rel=1e-9)
+    assert np.isfinite([*found.by_mean, *found.by_weight]).all()

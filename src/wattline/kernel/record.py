@@ -188,7 +188,7 @@ def register(
     """Give a Record class its numba type."""
     record_type = RecordType(label, fields, near, beside)
     cls.record_type = record_type
-    typeof_impl.register(cls)(lambda _value, _context: record_type)
+    typeof_impl.register(cls)(lambda value, _context: value.__dict__.get("seen_as", record_type))
 
 
 @unbox(RecordType)

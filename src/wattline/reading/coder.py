@@ -39,6 +39,9 @@ class Coder:
 
         known = texts.fill_null("")
         distinct = known.unique(maintain_order=True)
+        if distinct.len() == 1 and self._parts and distinct.equals(self._parts[-1]):  # one name all along, or none
+            self._codes.add("", np.full(known.len(), self._count - 1, dtype=np.int32))
+            return
         places = pl.Series(np.arange(self._count, self._count + distinct.len(), dtype=np.int32))
         found = known.replace_strict(distinct, places, return_dtype=pl.Int32) if known.len() else places
         self._codes.add("", found.to_numpy())

@@ -151,9 +151,14 @@ def decay(theory: Theory, flow: Flow, weights: Floats) -> Decay:
     # implicit function theorem on Λ_A(Θ) = g(Θ·w): θ* = Λ_A(Θ); at the peak g' = 0 and the factor is 1
     rise = np.where(peak, 0.0, net_slope(signal, flow.mean, flow.spread, u))
     arriving = law.slope(theta)
-    factor = np.where(peak, 1.0, arriving / np.where(none, 1.0, arriving - weights * rise))
+    at_pole = np.isinf(arriving)  # the factor's limit is 1 there
+    beside = np.where(at_pole, 1.0, arriving)
+    factor = np.where(peak | at_pole, 1.0, beside / np.where(none, 1.0, beside - weights * rise))
     factor[none | endless] = 0.0
-    rate = np.where(endless, np.inf, np.where(peak, net(signal, flow.mean, flow.spread, u), law.value(theta)))
+    # both sides are equal at Θ: the flatter one tells θ*, since beside a pole of Λ_A rounding of Θ decides its value
+    flat = peak | (np.abs(weights * rise) < arriving)
+    rate = np.where(flat, net(signal, flow.mean, flow.spread, u), law.value(np.where(flat, 0.0, theta)))
+    rate[endless] = np.inf
     by_mean = factor * u
     by_spread = by_mean * signal.slope(-flow.spread * u)
     return Decay(rate, case, at, by_mean, by_spread, factor * theta * rise)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wattline.cli.paths import refuse_same
-from wattline.cli.telemetry.flags import asked
+from wattline.cli.telemetry.flags import asked, bounded
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
+from wattline.model.jobs import MOST_W
 from wattline.units import power_w
 
 if TYPE_CHECKING:
@@ -90,9 +91,12 @@ def show(
     from wattline.report.tables import configurations as tables
 
     terminal = Terminal(as_json, quiet)
-    node = Socketed(sockets, asked("--memory", power_w, memory) or 0.0)
+    memory_w, socket_w = asked("--memory", power_w, memory) or 0.0, asked("--tdp", power_w, tdp) or 0.0
+    bounded("--memory", memory_w, 0.0, MOST_W, "W")
+    bounded("--tdp", socket_w, 0.0, MOST_W, "W")
+    node = Socketed(sockets, memory_w)
     bounds = [_bound(text) for text in bound or []]
-    node_max_w = node.most_w(asked("--tdp", power_w, tdp) or 0.0)
+    node_max_w = node.most_w(socket_w)
     read = read_configurations(table, reduce=reduce.value, node=node, turbo_w=asked("--turbo", power_w, turbo))
     wanted = [read.table(app_name)] if app_name or len(read.tables) == 1 else list(read.tables.values())
     shown = [t for t in (_from(t, least_nodes) for t in wanted) if t is not None]

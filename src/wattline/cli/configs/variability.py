@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wattline.cli.configs.commands import AppFlag, TableArg, TurboFlag
-from wattline.cli.telemetry.flags import asked
+from wattline.cli.telemetry.flags import asked, bounded
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import InputError, ScenarioError
+from wattline.model.jobs import MOST_W
 from wattline.units import in_full, power_w
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def variability(
 
     terminal = Terminal(as_json, quiet)
     bound_w = asked("--bound", power_w, bound) or 0.0
+    bounded("--bound", bound_w, 0.0, MOST_W, "W")
     hardware = Hardware(
         least_w=asked("--least", power_w, least) or 0.0, fixed_w=asked("--fixed", power_w, fixed) or 0.0
     )

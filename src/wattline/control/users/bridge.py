@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from wattline.arrays import Floats
-from wattline.control.users.complaints import code_of, failed_call
+from wattline.control.users.complaints import READ_ONLY, code_of, failed_call
+from wattline.control.users.witness import Witness
 from wattline.errors import PolicyError, WattlineError
 from wattline.kernel.compiled import kernel
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.state.lent import lent, read_only
 from wattline.model.state.record import State
 
-_register: dict[int, tuple[Callable[..., Any], State, Floats, Floats, str]] = {}
+_register: dict[int, tuple[Callable[..., Any], State, Floats, Floats, str, Witness]] = {}
 _handles = itertools.count(1)
 _WORD = 2**63
 _SLOTS = 8
@@ -32,7 +33,8 @@ def connect(function: Callable[..., Any], state: State, param: Floats, memory: F
     handle = _SLOTS * next(_handles) + slot
     values = param.copy()  # as compiled policies see it: declared parameters, then the seed
     values.flags.writeable = False
-    _register[handle] = (function, read_only(state, SLOT_NAMES[slot]), values, lent(memory, locked=False), name)
+    seen, room = read_only(state, SLOT_NAMES[slot]), lent(memory, locked=False)
+    _register[handle] = function, seen, values, room, name, Witness(state, SLOT_NAMES[slot])
     return handle
 
 
@@ -49,8 +51,14 @@ def slot_of(handle: float) -> int:
 
 def call(handle: float, arg: int) -> int:
     """Call the policy behind a handle."""
-    function, state, param, memory, name = _register[int(handle)]
-    return ask(function, name, state, int(arg), param, memory)
+    function, state, param, memory, name, witness = _register[int(handle)]
+    watched = witness.begin()
+    got = ask(function, name, state, int(arg), param, memory)
+    if watched and (field := witness.changed()):
+        code = code_of(function)
+        told = f"{code.co_filename}:{code.co_firstlineno}: policy {name!r} wrote to s.{field}"
+        raise PolicyError(f"{told}: {READ_ONLY}")
+    return got
 
 
 def ask(function: Callable[..., Any], name: str, state: State, arg: int, param: Floats, memory: Floats) -> int:

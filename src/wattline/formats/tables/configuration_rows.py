@@ -183,7 +183,7 @@ def _row(path: Path | str, line: int, cells: Mapping[str, Any], header: Header, 
         if not text and not needed:
             return math.nan
         try:
-            value = float(text) if "_" not in str(text) else math.nan
+            value = float(text) if "_" not in text and text.isascii() else math.nan
         except ValueError:
             raise at(what, "is empty" if not text else "expected a number without a unit") from None
         if not 0 < value < math.inf:

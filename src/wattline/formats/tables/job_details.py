@@ -23,8 +23,25 @@ TABLE = "job_details_table"
 COLUMNS = ("id", "job_id", "nodes", "cores", "pkg_cap", "exec_time", "tot_pkg")
 NAMES = ("job_id", "application")
 ROWS_A_STATEMENT = 500
+READ = "only CREATE TABLE and INSERT INTO … VALUES are read"
 
-_INSERT = re.compile(r"INSERT\s+INTO\s+[`\"]?(\w+)[`\"]?\s*(?:\(([^)]*)\))?\s*VALUES\s*", re.IGNORECASE)
+_NAME = r"(?:[`\"]?\w+[`\"]?\s*\.\s*)?[`\"]?(\w+)[`\"]?"
+_LOOKS = re.compile(r"^\s*(?:INSERT|REPLACE)\s[^;,]*?INTO\s|^\s*CREATE\s+TABLE\s", re.IGNORECASE | re.MULTILINE)
+_INSERT = re.compile(rf"\s*INSERT\s+INTO\s+{_NAME}\s*(?:\(([^)]*)\))?\s*VALUES\s*", re.IGNORECASE)
+_CREATED = re.compile(rf"\s*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}\s*\(", re.IGNORECASE)
+_DROPPED = re.compile(rf"\s*DROP\s+TABLE\s+(?:IF\s+EXISTS\s+)?{_NAME}\s*;?\s*$", re.IGNORECASE)
+_IDLE = re.compile(
+    r"\s*(?:SET|USE|LOCK|UNLOCK|BEGIN|START|COMMIT|PRAGMA|ALTER\s+TABLE\s+\S+\s+(?:DIS|EN)ABLE)\b", re.IGNORECASE
+)
+_CHANGES = re.compile(
+    r"\s*(?:INSERT|REPLACE|UPDATE|DELETE|TRUNCATE|ALTER|RENAME|LOAD|COPY|DROP|CREATE|WITH|MERGE)\b", re.IGNORECASE
+)
+_KEYS = ("primary", "key", "unique", "index", "constraint", "foreign", "check", "fulltext", "spatial")
+_TOKEN = re.compile(
+    r"(?P<text>'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`)"
+    r"|(?P<kept>/\*!\d*(?P<body>.*?)\*/)|(?P<comment>--[^\n]*|\#[^\n]*|/\*.*?\*/)|(?P<open>/\*|['\"`])|(?P<end>;)",
+    re.DOTALL,
+)
 _TUPLE = re.compile(r"\s*\(((?:[^()']|'(?:[^'\\]|\\.|'')*')*)\)\s*([,;]?)")
 _CREATE = f"""\
 CREATE TABLE IF NOT EXISTS `{TABLE}` (
@@ -42,40 +59,117 @@ CREATE TABLE IF NOT EXISTS `{TABLE}` (
 
 def is_sql(text: str) -> bool:
     """Tell whether a text is a dump of a database."""
-    return _INSERT.search(text) is not None
+    return _LOOKS.search(text) is not None
 
 
 def sql_rows(path: Path | str, text: str) -> tuple[list[str], Iterator[tuple[int, Sequence[str]]]]:
     """Return the columns of a dump and its rows with their lines.
 
-    Other tables than the one of configurations are passed over.
+    Other tables than the one of configurations are passed over. Whatever else changes that one is refused: nobody
+    would know what it leaves.
     """
-    found = list(_INSERT.finditer(text))
-    mine = [match for match in found if match[1] == TABLE] or found
-    tables = {match[1] for match in mine}
-    if len(tables) > 1:
+    statements = list(_statements(path, text))
+    inserts = [(at, match) for at, one in statements if (match := _INSERT.match(one))]
+    own = TABLE if any(match[1] == TABLE for _, match in inserts) or not inserts else inserts[0][1][1]
+    tables = {match[1] for _, match in inserts}
+    if own != TABLE and len(tables) > 1:
         raise TraceError.at(path, f"holds several tables ({', '.join(sorted(tables))}), none is called {TABLE}")
-    names = [name.strip(' `"\n').lower() for name in mine[0][2].split(",")] if mine[0][2] else list(COLUMNS)
+    created = list(COLUMNS)
+    parts: list[tuple[int, str, int, list[str]]] = []
+    for at, one in statements:
+        insert, create, drop = _INSERT.match(one), _CREATED.match(one), _DROPPED.match(one)
+        if insert is not None and insert[1] == own:
+            listed = [_bare(name) for name in insert[2].split(",")] if insert[2] is not None else created
+            parts.append((at, one, insert.end(), listed))
+        elif create is not None and create[1] == own:
+            created = _columns(one[create.end() :])
+        elif _is_about(one, own) and not (insert or create or _IDLE.match(one) or (drop and not parts)):
+            told = f"{own}: {READ}, not {' '.join(one.split())[:30]} …"
+            raise TraceError.at(path, told, line=_line(text, at + len(one) - len(one.lstrip())))
+    if not parts:
+        raise TraceError.at(path, f"holds no row of {own}: {READ}")
+    names = parts[0][3]
+    return names, _values(path, text, parts, names)
 
-    def rows() -> Iterator[tuple[int, Sequence[str]]]:
-        for match in mine:
-            at = match.end()
-            while True:
-                line = text.count("\n", 0, at) + 1
-                values = _TUPLE.match(text, at)
-                if values is None:
-                    raise TraceError.at(
-                        path, "expected values in brackets", line=line, value=text[at : at + 40].strip()
-                    )
-                cells = [cell.strip().strip("'") for cell in values[1].split(",")]
-                if len(cells) != len(names):
-                    raise TraceError.at(path, f"expected {len(names)} values, got {len(cells)}", line=line)
-                yield text.count("\n", 0, values.start(1)) + 1, cells
-                at = values.end()
-                if values[2] != ",":
-                    break
 
-    return names, rows()
+def _values(
+    path: Path | str, text: str, parts: Sequence[tuple[int, str, int, list[str]]], names: list[str]
+) -> Iterator[tuple[int, Sequence[str]]]:
+    """Give the rows of statements, in the order of the columns of the first."""
+    for start, one, begin, listed in parts:
+        if sorted(listed) != sorted(names) or len(set(listed)) != len(listed):
+            told = f"other columns than the first INSERT has: {', '.join(listed)}"
+            raise TraceError.at(path, told, line=_line(text, start + begin))
+        order = [listed.index(name) for name in names]
+        at, more = begin, True
+        while more:
+            values = _TUPLE.match(one, at)
+            if values is None:
+                found = " ".join(one[at : at + 40].split())
+                raise TraceError.at(path, "expected values in brackets", line=_line(text, start + at), value=found)
+            line = _line(text, start + values.start(1))
+            cells = [cell.strip().strip("'") for cell in values[1].split(",")]
+            if len(cells) != len(listed):
+                raise TraceError.at(path, f"expected {len(listed)} values, got {len(cells)}", line=line)
+            yield line, [cells[i] for i in order]
+            at, more = values.end(), values[2] == ","
+        if one[at:].strip():
+            found = " ".join(one[at : at + 40].split())
+            raise TraceError.at(path, "expected the end of the statement", line=_line(text, start + at), value=found)
+
+
+def _statements(path: Path | str, text: str) -> Iterator[tuple[int, str]]:
+    """Give statements with their places; comments are blanks there, but for those that MySQL carries out."""
+    begin, at, found = 0, 0, []
+    for token in _TOKEN.finditer(text):
+        found.append(text[at : token.start()])
+        at = token.end()
+        if token["text"] is not None:
+            found.append(token["text"])
+        elif token["kept"] is not None:
+            found.append(_blank(text[token.start() : token.start("body")]) + token["body"] + "  ")
+        elif token["comment"] is not None:
+            found.append(_blank(token["comment"]))
+        elif token["open"] is not None:
+            raise TraceError.at(path, "this quote or comment never ends", line=_line(text, token.start()))
+        else:
+            yield begin, "".join(found)
+            begin, found = at, []
+    rest = "".join([*found, text[at:]])
+    if rest.strip():
+        yield begin, rest
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+def _bare(name: str) -> str:
+    return name.strip(' `"\n\r\t').lower()
+
+
+def _is_about(statement: str, table: str) -> bool:
+    """Tell whether a statement changes a table, as far as its words say."""
+    bare = re.sub(r"'(?:[^'\\]|\\.|'')*'", "", statement)
+    return _CHANGES.match(bare) is not None and re.search(rf"(?<!\w){table}(?!\w)", bare) is not None
+
+
+def _columns(body: str) -> list[str]:
+    """Return the names of columns in the brackets of CREATE TABLE."""
+    depth, begin, parts = 1, 0, []
+    for token in re.finditer(r"'(?:[^'\\]|\\.|'')*'|[(),]", body):
+        depth += {"(": 1, ")": -1}.get(token[0], 0)
+        if depth == 0 or (depth == 1 and token[0] == ","):
+            parts.append(body[begin : token.start()])
+            begin = token.end()
+        if depth == 0:
+            break
+    words = [part.split(None, 1)[0] for part in parts if part.strip()]
+    return [_bare(word) for word in words if word.split("(")[0].lower() not in _KEYS]
 
 
 def read_names(path: Path | str) -> dict[str, str]:

@@ -17,9 +17,15 @@ LAYOUT = "a column 'factor' (power over that of a typical node), or 'power_w' (m
 
 
 def read_factors(path: Path | str) -> tuple[list[str], NodeFactors]:
-    """Return names of nodes (their line, where there is no column ``node``) and their factors."""
+    """Return names of nodes (their line, where there is no column ``node``) and their factors.
+
+    Nodes that are numbers come in the order of these, else in that of the lines.
+    """
     names, factors, _ = _read(path)
-    return names, factors
+    if not all(name.isascii() and name.isdigit() for name in names):
+        return names, factors
+    order = sorted(range(len(names)), key=lambda i: int(names[i]))
+    return [names[i] for i in order], NodeFactors(factors.factors[order])
 
 
 def read_machine(path: Path | str, nodes: int) -> NodeFactors:
@@ -53,12 +59,11 @@ def _read(path: Path | str, *, needed: bool = False) -> tuple[list[str], NodeFac
         raise TraceError.at(path, "columns 'factor' and 'power_w' say the same; keep one of them", line=1)
     if field is None:
         raise TraceError.at(path, f"expected {LAYOUT}", value=", ".join(columns), line=1)
-    strangers = [name for name in columns if name not in ("node", field) or columns.count(name) > 1]
-    if needed and strangers:
-        told = (
-            "column is named twice" if strangers[0] in ("node", field) else f"unknown column: expected node and {field}"
-        )
-        raise TraceError.at(path, told, line=1, field=strangers[0][:60])
+    for name in columns:
+        if columns.count(name) > 1:
+            raise TraceError.at(path, "column is named twice", line=1, field=name[:60])
+        if needed and name not in ("node", field):
+            raise TraceError.at(path, f"unknown column: expected node and {field}", line=1, field=name[:60])
     if needed and "node" not in columns:
         raise TraceError.at(path, "column 'node' is missing: it says whose factor a line has", line=1)
     names, values, lines = [], [], []
@@ -83,7 +88,7 @@ def _read(path: Path | str, *, needed: bool = False) -> tuple[list[str], NodeFac
 
 def _number(path: Path | str, line: int, field: str, text: str | None) -> float:
     try:
-        value = float(text or "") if "_" not in (text or "") else math.nan
+        value = float(text or "") if "_" not in (text or "") and (text or "").isascii() else math.nan
     except ValueError:
         raise TraceError.at(path, "expected a number without a unit", line=line, field=field, value=text) from None
     if not 0 < value < math.inf:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -224,8 +225,24 @@ class Dragonfly(Network):
             bisection_bps=halves,
             uniform_local=local_share / local if a > 1 else None,
             uniform_global=global_share / across if g > 1 else None,
-            adversarial=min(1.0, links * global_share / (p * a)) if g > 1 else None,
+            adversarial=min(1.0, links * global_share / (p * a), self._shifted_local()) if g > 1 else None,
         )
+
+    def _shifted_local(self) -> float:
+        """Return the share of a node's bandwidth at which a link inside a group is full when all groups send to the
+        one so many groups on, at the worst such number (infinite where no group has such links).
+
+        A router sends as much to every link's gateway in its group, and a gateway as much to every router of its
+        group: a link from an arriving gateway to a leaving one has both.
+        """
+        g, links = self.groups, self.links_per_pair
+        if self.routers_per_group == 1:
+            return math.inf
+        gates, group = self.gateways[:, :, 0] % self.routers_per_group, np.arange(g)
+        both = links > 1 or any(  # several links hang on several routers
+            (gates[group, (group + shift) % g] != gates[group, (group - shift) % g]).any() for shift in range(1, g)
+        )
+        return self.local_bps / self.host_bps * links / ((1 + both) * self.nodes_per_router)
 
     def describe(self, facts: NetworkFacts) -> list[tuple[str, str]]:
         """Return what it is made of."""

@@ -19,7 +19,7 @@ from wattline.model.state.sizes import Sizes
 def allocate(sizes: Sizes) -> State:
     """Return a state of the given sizes, each field with what it holds before anything happens."""
     arrays: dict[str, npt.NDArray[Any]] = {}
-    room, places, changing = _lay_out(sizes)
+    room, places, changing, whole = _lay_out(sizes)
     kind, base = State.record_type, room.ctypes.data
     words = [0] * kind.words
     words[BASE_WORD] = base
@@ -38,7 +38,7 @@ def allocate(sizes: Sizes) -> State:
     for name in _FILLED:
         arrays[name][...] = FIELDS[name][1].nothing
     state = State.placed(arrays, words)
-    state.changing = room[SMALL_CHANGING:changing]
+    state.changing, state.whole = room[SMALL_CHANGING:changing], room[:whole]
     state.sizes = sizes
     return state
 
@@ -61,9 +61,9 @@ _LINE = 8
 """Numbers in a cache line; every array begins at one."""
 
 
-def _lay_out(sizes: Sizes) -> tuple[Floats, dict[tuple[str, ...], tuple[tuple[int, ...], int, int]], int]:
+def _lay_out(sizes: Sizes) -> tuple[Floats, dict[tuple[str, ...], tuple[tuple[int, ...], int, int]], int, int]:
     """Return zeroed room for all arrays, the place of each group in it (shape, first, count), and where changing
-    ones end.
+    ones and all but the logs end.
 
     The room is mapped in one piece: what nobody touches costs nothing, and it goes back to the system as soon as
     the state is gone (thousands of states are made and dropped by a search, and the allocator would keep their
@@ -72,7 +72,7 @@ def _lay_out(sizes: Sizes) -> tuple[Floats, dict[tuple[str, ...], tuple[tuple[in
     places: dict[tuple[str, ...], tuple[tuple[int, ...], int, int]] = {
         (name,): ((count,), first // 8, count) for name, (first, count) in NEAR.items()
     }
-    at = changing = -(-SMALL_END // _LINE) * _LINE
+    at = changing = whole = -(-SMALL_END // _LINE) * _LINE
     extents = sizes.extents()
     for names, letters, changes in _SHAPES:
         shape = tuple(extents[letter] if isinstance(letter, str) else letter for letter in letters)
@@ -81,8 +81,10 @@ def _lay_out(sizes: Sizes) -> tuple[Floats, dict[tuple[str, ...], tuple[tuple[in
         at += -(-count // _LINE) * _LINE
         if changes:
             changing = at
+        if FIELDS[names[0]][1].shape[0] != "D":
+            whole = at
     what = f"a run of {sizes.J:,} jobs on {sizes.N:,} nodes"
-    return np.frombuffer(map_bytes(max(1, at) * 8, what), dtype=np.float64), places, changing
+    return np.frombuffer(map_bytes(max(1, at) * 8, what), dtype=np.float64), places, changing, whole
 
 
 def copy_state(s: State) -> State:

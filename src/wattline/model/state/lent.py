@@ -49,6 +49,7 @@ def read_only(s: State, slot: str) -> State:
     seen = State.placed(arrays, words)
     seen.words = lent(seen.words, locked=True)  # the addresses of all these
     seen.sizes = s.sizes
+    seen.__dict__["seen_as"] = user_signature(slot, checked=False).args[0]  # also to what they compile themselves
     seen.__dict__["locked"] = True
     return seen
 

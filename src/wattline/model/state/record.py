@@ -79,6 +79,9 @@ class State(
     changing: Floats
     """All that a run changes but its logs, as one array of raw numbers: copied, it is a run's beginning."""
 
+    whole: Floats
+    """The same with all that stays: everything but the logs."""
+
     sizes: Sizes
     """The extents it was allocated with."""
 

@@ -152,7 +152,7 @@ def _drop_what_did_not_run(
     Those that are no jobs are counted once.
     """
     keep = whole.copy()
-    requeued, lost = np.zeros_like(keep), np.zeros_like(keep)
+    requeued, lost, goes_on = np.zeros_like(keep), np.zeros_like(keep), np.zeros_like(keep)
 
     def drop(reason: str, hit: Mask, column: str, *, benign: bool = False) -> None:
         dump.note("dropped", reason, hit & keep, column, benign=benign)
@@ -162,7 +162,8 @@ def _drop_what_did_not_run(
         column = dump.read.coders["state"]
         state, names = column.codes, column.names
         lost = _is_one_of(state, names, fields.LOST_ITS_NODES)
-        drop("not finished when the dump was made", _is_one_of(state, names, fields.UNFINISHED), "state")
+        goes_on = whole & _is_one_of(state, names, fields.UNFINISHED)
+        drop("not finished when the dump was made", goes_on, "state")
         requeued |= _is_one_of(state, names, ("REQUEUED",)) & keep
         drop("an earlier run of a requeued job", requeued, "state")
         cancelled = _is_one_of(state, names, ("CANCELLED",))
@@ -188,7 +189,7 @@ def _drop_what_did_not_run(
     user = dump.read.coders["user"].codes[rows] if rows.size and dump.among(*NAMED["user"]) else None
     key = dump.read.submit_keys() if dump.read.odd_submits else submit
     job = tell_apart(rows, job, user, submit, key, lost)
-    old = _superseded(keep, job, submit)
+    old = _superseded(keep, job, submit) | (keep & _runs_again(goes_on & np.isfinite(submit), job, submit, lost))
     drop("an earlier run of a requeued job", old, dump.first_of("jobidraw", "jobid") or "jobid")
     return keep, requeued | old, job
 
@@ -236,6 +237,23 @@ def _superseded(keep: Mask, job: Ints, submit: Floats) -> Mask:
     old = keep.copy()
     old[rows.unique(["job"], keep="last", maintain_order=True)["row"].to_numpy()] = False
     return old
+
+
+def _runs_again(goes_on: Mask, job: Ints, submit: Floats, lost: Mask) -> Mask:
+    """Return which records are runs of jobs that were submitted again and have not ended since.
+
+    Where Slurm kept the submit time, those that lost their nodes and stand before the record that goes on.
+    """
+    import polars as pl
+
+    if not goes_on.any():
+        return np.zeros_like(goes_on)
+    rows = pl.DataFrame({"job": job, "row": np.arange(goes_on.size), "at": submit})
+    last = rows.filter(pl.Series(goes_on)).sort("at", "row").unique(["job"], keep="last", maintain_order=True)
+    known = rows.join(last.select("job", later="at", behind="row"), on="job", how="left", maintain_order="left")
+    later, behind = known["later"].to_numpy(), known["behind"].to_numpy()
+    again: Mask = (later > submit) | ((later == submit) & lost & (behind > np.arange(goes_on.size)))
+    return again
 
 
 def _first_submissions(dump: _Dump, keep: Mask, earlier: Mask, submit: Floats, job: Ints) -> Floats:

@@ -58,6 +58,8 @@ _LEAST = {
     "recorded_energy_j": 0.0,
 }
 """Columns in which smaller numbers make no sense."""
+_TOLD_OF = ("submit_s", "work_s", "nodes", "job_id", "request_s")
+"""Columns of which is said what is missing there; of the others an empty one is as good as none."""
 _MEASURED = ("draw_w", "peak_w", "recorded_energy_j")
 """Columns in which 0 means not measured: a job draws something."""
 
@@ -106,10 +108,15 @@ def to_trace(
     path: Path | str, rows: TableRows, about: dict[str, Any], series: PowerSeries | None, *, strict: bool
 ) -> Trace:
     """Return the jobs of rows; ``about`` is what is known of the table beside them."""
-    wanted = {name: rows.numbers(name) for name in ARRAY_COLUMNS if name not in NAME_COLUMNS}
-    columns = {name: values for name, values in wanted.items() if values is not None}
-    del wanted
-    names = {name: rows.codes(name) for name in NAME_COLUMNS if name in rows.columns}
+    columns: dict[str, Floats] = {}
+    for name in ARRAY_COLUMNS:
+        values = None if name in NAME_COLUMNS else rows.numbers(name)
+        if values is not None and (name in _TOLD_OF or not np.isnan(values).all()):
+            columns[name] = values
+    del values
+    coded = {name: rows.codes(name) for name in NAME_COLUMNS if name in rows.columns}
+    names = {name: found for name, found in coded.items() if len(found[1])}
+    del coded
     keep = _keep(rows, columns)
     if series is not None:
         columns["draw_w"] = _mean_draw(rows, keep, columns, series)

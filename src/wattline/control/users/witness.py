@@ -1,0 +1,69 @@
+"""What plain-Python policies write although it is not theirs: the state is compared before and after their calls.
+
+Arrays that they must not write are read-only, but not everything honours that: ``np.add.at`` of numpy writes to them
+all the same. Calls are watched as long as that takes little time: all of them in a short run, some in a long one.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from wattline.model.state.record import WRITES, State
+
+FREE_S = 0.5
+"""Seconds that watching may take in any run."""
+
+SHARE = 0.03
+"""Share of the time since the first call that it may take beyond that."""
+
+MOST = 1 << 22
+"""Numbers that are compared at a call; of a larger state one part after the other."""
+
+
+class Witness:
+    """One policy's view of the state: what it must not change, and how that looked before the call."""
+
+    def __init__(self, state: State, slot: str) -> None:
+        self._state, self._whole = state, state.whole.view(np.uint64)
+        self._first, self._size = 0, min(MOST, state.whole.size)
+        self._kept = np.empty(self._size, dtype=np.uint64)
+        self._theirs = np.zeros(state.whole.size, dtype=np.bool_)
+        for name in WRITES[slot]:
+            self._theirs[self._places(name)] = True
+        self._began, self._spent_s = time.perf_counter(), 0.0
+
+    def begin(self) -> bool:
+        """Note how the state looks; tell whether there was time to."""
+        now = time.perf_counter()
+        if self._spent_s > FREE_S + SHARE * (now - self._began):
+            return False
+        if self._size < self._whole.size:
+            self._first = (self._first + self._size) % (self._whole.size - self._size + 1)
+        np.copyto(self._kept, self._part(self._whole))
+        self._spent_s += time.perf_counter() - now
+        return True
+
+    def changed(self) -> str:
+        """Return the name of a field that was changed since and is not theirs (nothing: an empty text)."""
+        now = time.perf_counter()
+        differs = self._part(self._whole) != self._kept
+        differs &= ~self._part(self._theirs)
+        found = ""
+        if differs.any():
+            place = self._first + int(differs.argmax())
+            found = next((name for name in self._state.arrays() if place in self._places(name)), "")
+        self._spent_s += time.perf_counter() - now
+        return found
+
+    def _part(self, whole: np.ndarray) -> np.ndarray:
+        return whole[self._first : self._first + self._size]
+
+    def _places(self, name: str) -> range:
+        """Return the places of a field's numbers."""
+        array = getattr(self._state, name)
+        step = array.strides[-1] // 8
+        first = (array.__array_interface__["data"][0] - self._state.whole.__array_interface__["data"][0]) // 8
+        beyond = first + step * array.size
+        return range(first, beyond, step) if beyond <= self._whole.size else range(0)  # a log lies behind
