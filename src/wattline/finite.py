@@ -13,6 +13,11 @@ def to_finite(value: Any) -> Any:
     >>> to_finite({"limit_w": math.inf, "rows": [(0.0, math.nan)]})
     {'limit_w': None, 'rows': [[0.0, None]]}
     """
+    kind = type(value)
+    if kind is str or kind is int:  # nearly all there is, and logs may have a million users
+        return value
+    if kind is float:
+        return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {key: to_finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

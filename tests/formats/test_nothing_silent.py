@@ -120,7 +120,7 @@ def test_repairs_of_slurm_dumps_are_counted(tmp_path: Path, row: str, told: str,
 @pytest.mark.parametrize(
     ("column", "values", "told"),
     [
-        ("after", "\n-1\n0\n-7", "after is below -1: no link"),
+        ("after", "\n-1\n0\n-7", "after is below 0 and not -1: no link"),
         ("draw_w,floor_w", "\n90,80\n90,90\n80,90", "floor_w is above draw_w: taken as that"),
     ],
 )

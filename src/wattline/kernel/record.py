@@ -14,6 +14,7 @@ import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
@@ -43,12 +44,21 @@ Beside = dict[str, tuple[str, int]]
 
 
 class RecordType(types.Type):
-    """A numba type whose value is one pointer to ``[PyObject*][spare word]*[array descriptor]*``."""
+    """A numba type whose value is one pointer to ``[PyObject*][spare word]*[array descriptor]*``.
+
+    One that ``stands_for`` another may be passed to whatever was compiled for that.
+    """
 
     def __init__(
-        self, label: str, fields: dict[str, Any], near: Near | None = None, beside: Beside | None = None
+        self,
+        label: str,
+        fields: dict[str, Any],
+        near: Near | None = None,
+        beside: Beside | None = None,
+        *,
+        stands_for: RecordType | None = None,
     ) -> None:
-        self.fields = fields
+        self.fields, self.stands_for = fields, stands_for
         self.near, self.beside = near or {}, beside or {}
         self.offsets: dict[str, int] = {}
         self.dtypes = {name: np.dtype(str(array.dtype)) for name, array in fields.items()}
@@ -60,6 +70,10 @@ class RecordType(types.Type):
         told = repr(sorted((n, str(t), self.near.get(n), self.beside.get(n)) for n, t in fields.items()))
         digest = hashlib.sha256(told.encode()).hexdigest()[:6]
         super().__init__(name=f"{label}#{digest}")
+
+    def can_convert_to(self, typingctx: Any, other: types.Type) -> Conversion | None:  # noqa: ARG002  (numba's)
+        """Tell numba whether what was compiled for another type takes this one."""
+        return Conversion.safe if other == self.stands_for else None
 
 
 @register_model(RecordType)

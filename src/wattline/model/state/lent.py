@@ -39,6 +39,13 @@ def user_signature(slot: str, *, checked: bool) -> Any:
     return types.int64(RecordType("State", fields, NEAR, BESIDE), types.int64, param, memory)
 
 
+@functools.cache
+def _seen_type(slot: str) -> RecordType:
+    """Return the type of the state in plain-Python policies; what was compiled for the engine's own takes it too."""
+    fields = user_signature(slot, checked=False).args[0].fields
+    return RecordType("Seen", fields, NEAR, BESIDE, stands_for=State.record_type)
+
+
 def read_only(s: State, slot: str) -> State:
     """Return the same state as plain-Python policies of a slot see it: arrays they must not write refuse to be
     written.
@@ -49,7 +56,7 @@ def read_only(s: State, slot: str) -> State:
     seen = State.placed(arrays, words)
     seen.words = lent(seen.words, locked=True)  # the addresses of all these
     seen.sizes = s.sizes
-    seen.__dict__["seen_as"] = user_signature(slot, checked=False).args[0]  # also to what they compile themselves
+    seen.__dict__["seen_as"] = _seen_type(slot)  # also to what they compile themselves
     seen.__dict__["locked"] = True
     return seen
 

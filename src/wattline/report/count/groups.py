@@ -126,11 +126,8 @@ def count_groups(jobs: pl.DataFrame, column: str, *, watts: bool) -> tuple[Group
     total_j = float(energy_j.sum())
     share = energy_j / total_j if total_j else np.full(len(names), np.nan)
     begun = np.bincount(code, weights=np.isfinite(_floats(jobs["wait_s"])), minlength=len(names))
-    columns = (node_s, energy_j, share, wait_s, slowdown)
-    rows = [
-        GroupRow(name, int(counts[i]), int(begun[i]), *(float(column[i]) for column in columns))
-        for i, name in enumerate(names)
-    ]
+    columns = (counts, begun.astype(np.int64), node_s, energy_j, share, wait_s, slowdown)
+    rows = [GroupRow(*row) for row in zip(names, *(column.tolist() for column in columns), strict=True)]
     return tuple(
         sorted(
             rows, key=lambda row: (0.0 if math.isnan(row.energy_j) else -row.energy_j, -row.node_s, -row.jobs, row.name)

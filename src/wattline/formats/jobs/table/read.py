@@ -405,7 +405,7 @@ def _links(rows: TableRows, keep: Mask, after: Floats, submit: Floats) -> Ints:
     place = np.full(keep.size, UNKNOWN, dtype=np.int64)
     place[keep] = np.arange(int(keep.sum()))
     rows.note("kept", "after is -1: no link", keep & (after == UNKNOWN), "after")
-    rows.note("repaired", "after is below -1: no link", keep & (after < 0) & (after != UNKNOWN), "after")
+    rows.note("repaired", "after is below 0 and not -1: no link", keep & (after < 0) & (after != UNKNOWN), "after")
     asked = keep & (after >= 0)
     stored = rows.places(after)
     inside = asked & (stored >= 0) & (stored < keep.size) & (after == np.floor(after))
