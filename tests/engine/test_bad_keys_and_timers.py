@@ -54,6 +54,13 @@ def restless(s, arg, param, memory):
     return 0
 
 
+@policy("cap", wake="arrival timer", compiled=True)
+def hurried(s, arg, param, memory):
+    """Set the timer ten microseconds ahead, for ever."""
+    s.wake_at_s[codes.CAP] = s.now[0] + 1e-5
+    return 0
+
+
 @policy("select", wake="arrival timer")
 def far_ahead(s, arg, param, memory):
     """Start the first job at a time in which no second counts."""
@@ -82,5 +89,6 @@ def test_a_clock_that_stands_still_is_an_error(submit_s: float) -> None:
     """A policy that sets its timer a rounding error ahead, again and again, lets no time pass: the run stops and names
     it.
     """
-    with pytest.raises(StuckError, match=r"policy 'restless' set its timer .* the clock stood still"):
-        run(table({"submit": submit_s, "work": 10, "nodes": 1}), cluster(1), cap=restless)
+    for hasty in (restless, hurried):
+        with pytest.raises(StuckError, match=rf"policy '{hasty.name}' set its timer .*the clock stood still"):
+            run(table({"submit": submit_s, "work": 10, "nodes": 1}), cluster(1), cap=hasty)

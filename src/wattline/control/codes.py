@@ -17,3 +17,6 @@ SOON_SHARE = 1e-15
 """A timer less than a microsecond ahead, or less than a few of the least steps of a clock that shows a large time,
 goes off *at once*: a policy that sets one again and again lets no time pass.
 """
+
+SHORT_S, STILL = 1e-3, 100
+"""One that is less than a millisecond ahead, shorter than any control loop's period, counts as a hundredth of that."""

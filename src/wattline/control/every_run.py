@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from wattline.control import commit
-from wattline.control.codes import DUE, RARE, RARE_BESIDE_ENDS, RESORT, SOON_S, SOON_SHARE, TIDY
+from wattline.control.codes import DUE, RARE, RARE_BESIDE_ENDS, RESORT, SHORT_S, SOON_S, SOON_SHARE, STILL, TIDY
 from wattline.control.logs import log_bid, log_event
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model import codes
@@ -114,8 +114,9 @@ def step_envelope(s: State) -> int:
         if s.wake_at_s[slot] <= t:
             s.wake_at_s[slot] = np.inf
             mask |= codes.TIMER
-            again = t <= s.timer_last_s[0] + (SOON_S + SOON_SHARE * abs(t))
-            s.counter[N_TIMER_REPEATS] = s.counter[N_TIMER_REPEATS] + 1 if again else 0
+            still = t <= s.timer_last_s[0] + (SOON_S + SOON_SHARE * abs(t))
+            again = still or t <= s.timer_last_s[0] + SHORT_S
+            s.counter[N_TIMER_REPEATS] = s.counter[N_TIMER_REPEATS] + (STILL if still else 1) if again else 0
             s.timer_last_s[0] = t
             s.timer_slot[0] = slot
     if s.tick_s[0] < np.inf and s.start_s[0] + s.tick_k[0] * s.tick_s[0] <= t:

@@ -13,7 +13,7 @@ from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.rooms import no_room
 from wattline.model.state.record import State
-from wattline.model.state.switches import N_REFUSED, N_TIMER_REPEATS, OPT_EXCEED
+from wattline.model.state.switches import N_REFUSED, OPT_EXCEED
 from wattline.units import MOST_S, in_full, show_duration, show_power
 
 FAR_S = 10 * MOST_S
@@ -137,7 +137,7 @@ def _bad_timer(s: State, slots: Sequence[Mechanism]) -> WattlineError:
             f"policy {slots[s.timer_slot[0]].called!r} set its timer to {in_full(s.now[0])} s at "
             f"{in_full(s.now[0])} s: it must "
             "be in the "
-            f"future ({int(s.counter[N_TIMER_REPEATS])} times in a row the clock stood still, or all but)"
+            f"future, and not again and again by less than a thousandth of a second (the clock stood still, or all but)"
         )
     slot = not_ahead[0]
     if np.isnan(s.wake_at_s[slot]):

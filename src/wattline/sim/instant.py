@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wattline.control import rows
-from wattline.control.codes import DUE, RARE, RARE_BESIDE_ENDS
+from wattline.control.codes import DUE, RARE, RARE_BESIDE_ENDS, STILL
 from wattline.control.every_run import scheduled_s
 from wattline.control.passing import pass_time
 from wattline.control.timeline import log_timeline
@@ -30,9 +30,9 @@ from wattline.model.state.switches import (
 from wattline.physics import clocks, power
 
 NOTHING_LEFT, AFTER_UNTIL, TIMER_PASSED = -1, -2, -3
-MOST_TIMER_REPEATS = 1_000
-"""Timers that may fire in a row while the clock hardly moves (one set to *now* fires again at once) before the run
-stops.
+MOST_TIMER_REPEATS = 1_000 * STILL
+"""Timers that may fire in a row while the clock hardly moves (one set to *now* fires again at once), times what each
+counts for, before the run stops.
 """
 
 AHEAD = 8
