@@ -120,6 +120,7 @@ def test_what_is_no_statement_is_no_row(tmp_path: Path, around: str) -> None:
         "INSERT INTO job_details_table SELECT * FROM other;",
         "/*!50000 DELETE FROM `job_details_table` */;",
         "alter table `db`.`job_details_table` drop column cores;",
+        "ROLLBACK;",
     ],
 )
 def test_what_would_change_the_rows_is_refused(tmp_path: Path, change: str) -> None:
@@ -185,6 +186,16 @@ def test_numbers_come_back_bit_by_bit(
         ),
         (f"{FIRST[:-2]} ON DUPLICATE KEY UPDATE id=1;\n", r"d\.sql:1: expected the end of the statement.*ON DUPLICATE"),
         (f"{FIRST}/* half\n", r"d\.sql:2: this quote or comment never ends"),
+        (FIRST[:-2], r"d\.sql:1: this INSERT does not end with ;; is the file whole"),
+        (f"{FIRST}{FIRST.replace('`job_d', 'b.`job_d')}", "holds job_details_table of several databases"),
+        (f"USE `a`;\n{FIRST}USE `b`;\n{FIRST}", r"holds job_details_table of several databases \(a, b\)"),
+        (
+            (
+                "CREATE TABLE job_details_table (`id` int, x int);\n"
+                f"CREATE TABLE IF NOT EXISTS job_details_table (x int, id int);\n{FIRST}"
+            ),
+            r"d\.sql:2: job_details_table is created a second time",
+        ),
         ("CREATE TABLE `job_details_table` (`id` int);\n", "holds no row of job_details_table"),
         ("INSERT INTO `job_details_table` VALUES 1,2;\n", r"d\.sql:1: expected values in brackets"),
         (DUMP.replace("(3,4,8,10,80", "(3,4,8,12,65"), "the configuration of 8 nodes, 12 cores, 65 W is on line"),

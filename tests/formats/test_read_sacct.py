@@ -280,14 +280,13 @@ def test_a_requeued_job_counts_from_its_first_submission(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("now", ["RUNNING", "PENDING", "SUSPENDED"])
 @pytest.mark.parametrize("lost", ["NODE_FAIL", "PREEMPTED", "REQUEUED"])
-@pytest.mark.parametrize("at", ["00:00:30", "00:00:00"])
-def test_an_earlier_run_of_a_job_that_has_not_ended_is_none(tmp_path: Path, now: str, lost: str, at: str) -> None:
+def test_an_earlier_run_of_a_job_that_has_not_ended_is_none(tmp_path: Path, now: str, lost: str) -> None:
     """A job that runs or waits again has not ended, whatever it lost before; one whose number is used anew has."""
     trace = read(
         tmp_path,
         HEADER,
         job("1", at="00:00:00", state=lost),
-        job("1", at=at, state=now),
+        job("1", at="00:00:30", state=now),
         job("2", at="00:00:00"),
         job("3", at="00:00:00"),
         job("3", at="00:10:00", state=now),
@@ -299,6 +298,30 @@ def test_an_earlier_run_of_a_job_that_has_not_ended_is_none(tmp_path: Path, now:
         "not finished when the dump was made": 3,
         "an earlier run of a requeued job": 1,
     }
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_runs_of_one_submission_come_in_the_order_of_their_starts(tmp_path: Path, turned: bool) -> None:
+    """A run that dies in its first second is requeued in the same second; rows may stand in any order."""
+    head = "JobID|Submit|Start|ElapsedRaw|AllocNodes|State"
+    day = "2024-01-01T"
+    rows = [
+        f"9|{day}00:00:00|{day}00:00:00|9|1|COMPLETED",
+        f"3|{day}00:10:00|{day}00:10:00|0|2|PREEMPTED",
+        f"3|{day}00:10:00|{day}00:10:00|5|2|NODE_FAIL",
+        f"3|{day}00:10:00|{day}00:10:05|30|2|TIMEOUT",
+        f"4|{day}00:20:00|{day}00:20:00|600|2|NODE_FAIL",
+        f"4|{day}00:20:00|{day}00:30:00|60|2|RUNNING",
+        f"5|{day}00:20:00|{day}00:20:00|600|2|NODE_FAIL",
+        f"5|{day}00:20:00|{day}00:20:00|300|2|RUNNING",
+        f"6|{day}00:40:00|{day}00:40:00|600|2|PREEMPTED",
+        f"6|{day}00:41:00|Unknown|0|2|PENDING",
+    ]
+    trace = read(tmp_path, head, *(rows[::-1] if turned else rows))
+    found = zip(
+        trace.jobs.job_id.tolist(), trace.jobs.work_s.tolist(), trace.jobs.recorded_wait_s.tolist(), strict=True
+    )
+    assert sorted(found) == [(3, 30.0, 5.0), (5, 600.0, 0.0), (9, 9.0, 0.0)]  # two dumps show the one run of 5
 
 
 def test_a_job_number_that_was_used_again_is_another_job(tmp_path: Path) -> None:

@@ -32,9 +32,9 @@ def connect(function: Callable[..., Any], state: State, param: Floats, memory: F
     """Make a Python policy callable from compiled code; return its handle. ``disconnect`` it after the run."""
     handle = _SLOTS * next(_handles) + slot
     values = param.copy()  # as compiled policies see it: declared parameters, then the seed
-    values.flags.writeable = False
+    values = lent(values, locked=True)
     seen, room = read_only(state, SLOT_NAMES[slot]), lent(memory, locked=False)
-    _register[handle] = function, seen, values, room, name, Witness(state, SLOT_NAMES[slot])
+    _register[handle] = function, seen, values, room, name, Witness(state, SLOT_NAMES[slot], values)
     return handle
 
 
@@ -54,9 +54,10 @@ def call(handle: float, arg: int) -> int:
     function, state, param, memory, name, witness = _register[int(handle)]
     watched = witness.begin()
     got = ask(function, name, state, int(arg), param, memory)
-    if watched and (field := witness.changed()):
+    field = witness.changed() if watched else ""
+    if field:
         code = code_of(function)
-        told = f"{code.co_filename}:{code.co_firstlineno}: policy {name!r} wrote to s.{field}"
+        told = f"{code.co_filename}:{code.co_firstlineno}: policy {name!r} wrote to {field}"
         raise PolicyError(f"{told}: {READ_ONLY}")
     return got
 

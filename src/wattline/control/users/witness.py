@@ -10,6 +10,8 @@ import time
 
 import numpy as np
 
+from wattline.arrays import Floats
+from wattline.model.codes import SLOT_NAMES
 from wattline.model.state.record import WRITES, State
 
 FREE_S = 0.5
@@ -25,13 +27,17 @@ MOST = 1 << 22
 class Witness:
     """One policy's view of the state: what it must not change, and how that looked before the call."""
 
-    def __init__(self, state: State, slot: str) -> None:
+    def __init__(self, state: State, slot: str, param: Floats) -> None:
+        self._param, self._told = param, param.tobytes()
         self._state, self._whole = state, state.whole.view(np.uint64)
         self._first, self._size = 0, min(MOST, state.whole.size)
         self._kept = np.empty(self._size, dtype=np.uint64)
         self._theirs = np.zeros(state.whole.size, dtype=np.bool_)
         for name in WRITES[slot]:
             self._theirs[self._places(name)] = True
+        timers = self._places("wake_at_s")
+        self._theirs[timers] = False
+        self._theirs[timers[SLOT_NAMES.index(slot)]] = True  # the other timers are those of other slots
         self._began, self._spent_s = time.perf_counter(), 0.0
 
     def begin(self) -> bool:
@@ -46,14 +52,16 @@ class Witness:
         return True
 
     def changed(self) -> str:
-        """Return the name of a field that was changed since and is not theirs (nothing: an empty text)."""
+        """Return what was changed since and is not theirs, as they call it (nothing: an empty text)."""
         now = time.perf_counter()
         differs = self._part(self._whole) != self._kept
         differs &= ~self._part(self._theirs)
         found = ""
         if differs.any():
             place = self._first + int(differs.argmax())
-            found = next((name for name in self._state.arrays() if place in self._places(name)), "")
+            found = next((f"s.{name}" for name in self._state.arrays() if place in self._places(name)), "")
+        elif self._param.tobytes() != self._told:
+            found = "param"
         self._spent_s += time.perf_counter() - now
         return found
 

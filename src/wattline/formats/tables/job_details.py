@@ -25,7 +25,9 @@ NAMES = ("job_id", "application")
 ROWS_A_STATEMENT = 500
 READ = "only CREATE TABLE and INSERT INTO … VALUES are read"
 
-_NAME = r"(?:[`\"]?\w+[`\"]?\s*\.\s*)?[`\"]?(\w+)[`\"]?"
+_NAME = r"(?:[`\"]?(\w+)[`\"]?\s*\.\s*)?[`\"]?(\w+)[`\"]?"
+_UNDONE = re.compile(r"\s*ROLLBACK\b", re.IGNORECASE)
+_USED = re.compile(r"\s*USE\s+[`\"]?(\w+)[`\"]?\s*$", re.IGNORECASE)
 _LOOKS = re.compile(r"^\s*(?:INSERT|REPLACE)\s[^;,]*?INTO\s|^\s*CREATE\s+TABLE\s", re.IGNORECASE | re.MULTILINE)
 _INSERT = re.compile(rf"\s*INSERT\s+INTO\s+{_NAME}\s*(?:\(([^)]*)\))?\s*VALUES\s*", re.IGNORECASE)
 _CREATED = re.compile(rf"\s*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}\s*\(", re.IGNORECASE)
@@ -69,23 +71,37 @@ def sql_rows(path: Path | str, text: str) -> tuple[list[str], Iterator[tuple[int
     would know what it leaves.
     """
     statements = list(_statements(path, text))
-    inserts = [(at, match) for at, one in statements if (match := _INSERT.match(one))]
-    own = TABLE if any(match[1] == TABLE for _, match in inserts) or not inserts else inserts[0][1][1]
-    tables = {match[1] for _, match in inserts}
-    if own != TABLE and len(tables) > 1:
-        raise TraceError.at(path, f"holds several tables ({', '.join(sorted(tables))}), none is called {TABLE}")
-    created = list(COLUMNS)
+    inserted = [match[2] for _, one, _ in statements if (match := _INSERT.match(one))]
+    own = TABLE if TABLE in inserted or not inserted else inserted[0]
+    if own != TABLE and len(set(inserted)) > 1:
+        raise TraceError.at(path, f"holds several tables ({', '.join(sorted(set(inserted)))}), none is called {TABLE}")
+    created: list[str] | None = None
     parts: list[tuple[int, str, int, list[str]]] = []
-    for at, one in statements:
-        insert, create, drop = _INSERT.match(one), _CREATED.match(one), _DROPPED.match(one)
-        if insert is not None and insert[1] == own:
-            listed = [_bare(name) for name in insert[2].split(",")] if insert[2] is not None else created
+    used, places = "", set()
+    for at, one, ended in statements:
+        line = _line(text, at + len(one) - len(one.lstrip()))
+        insert, create, drop, use = (kind.match(one) for kind in (_INSERT, _CREATED, _DROPPED, _USED))
+        if use is not None:
+            used = use[1]
+        if insert is not None and insert[2] == own:
+            listed = created or list(COLUMNS)
+            if insert[3] is not None:
+                listed = [_bare(name) for name in insert[3].split(",")]
             parts.append((at, one, insert.end(), listed))
-        elif create is not None and create[1] == own:
-            created = _columns(one[create.end() :])
-        elif _is_about(one, own) and not (insert or create or _IDLE.match(one) or (drop and not parts)):
-            told = f"{own}: {READ}, not {' '.join(one.split())[:30]} …"
-            raise TraceError.at(path, told, line=_line(text, at + len(one) - len(one.lstrip())))
+            places.add(insert[1] or used)
+            if not ended:
+                raise TraceError.at(path, "this INSERT does not end with ;", line=line, hint="is the file whole?")
+        elif create is not None and create[2] == own:
+            columns = _columns(one[create.end() :])
+            if created not in (None, columns):
+                raise TraceError.at(path, f"{own} is created a second time, with other columns", line=line)
+            created = columns
+        elif (parts and _UNDONE.match(one)) or (
+            _is_about(one, own) and not (insert or create or _IDLE.match(one) or (drop and not parts))
+        ):
+            raise TraceError.at(path, f"{own}: {READ}, not {' '.join(one.split())[:30]} …", line=line)
+    if len(places) > 1:
+        raise TraceError.at(path, f"holds {own} of several databases ({', '.join(sorted(map(str, places)))})")
     if not parts:
         raise TraceError.at(path, f"holds no row of {own}: {READ}")
     names = parts[0][3]
@@ -118,8 +134,11 @@ def _values(
             raise TraceError.at(path, "expected the end of the statement", line=_line(text, start + at), value=found)
 
 
-def _statements(path: Path | str, text: str) -> Iterator[tuple[int, str]]:
-    """Give statements with their places; comments are blanks there, but for those that MySQL carries out."""
+def _statements(path: Path | str, text: str) -> Iterator[tuple[int, str, bool]]:
+    """Give statements with their places, and whether they end.
+
+    Comments are blanks there, but for those that MySQL carries out.
+    """
     begin, at, found = 0, 0, []
     for token in _TOKEN.finditer(text):
         found.append(text[at : token.start()])
@@ -133,11 +152,11 @@ def _statements(path: Path | str, text: str) -> Iterator[tuple[int, str]]:
         elif token["open"] is not None:
             raise TraceError.at(path, "this quote or comment never ends", line=_line(text, token.start()))
         else:
-            yield begin, "".join(found)
+            yield begin, "".join(found), True
             begin, found = at, []
     rest = "".join([*found, text[at:]])
     if rest.strip():
-        yield begin, rest
+        yield begin, rest, False
 
 
 def _blank(text: str) -> str:

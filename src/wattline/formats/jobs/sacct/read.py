@@ -186,10 +186,12 @@ def _drop_what_did_not_run(
     again = _same_rows(keep, job, dump.column("row"))
     drop("the same row again", again, dump.first_of("jobidraw", "jobid") or "jobid")
     rows = repeated(whole & ~again & np.isfinite(submit), job)
+    begun = _begun(dump, rows, keep.size)
     user = dump.read.coders["user"].codes[rows] if rows.size and dump.among(*NAMED["user"]) else None
     key = dump.read.submit_keys() if dump.read.odd_submits else submit
-    job = tell_apart(rows, job, user, submit, key, lost)
-    old = _superseded(keep, job, submit) | (keep & _runs_again(goes_on & np.isfinite(submit), job, submit, lost))
+    job = tell_apart(rows, job, user, (submit, begun, elapsed), key, lost)
+    waits = goes_on & np.isfinite(submit)
+    old = _superseded(keep, job, (submit, begun, elapsed)) | (keep & _runs_again(waits, job, submit, begun, lost))
     drop("an earlier run of a requeued job", old, dump.first_of("jobidraw", "jobid") or "jobid")
     return keep, requeued | old, job
 
@@ -226,33 +228,47 @@ def _same_rows(keep: Mask, job: Ints, row: npt.NDArray[Any]) -> Mask:
     return again
 
 
-def _superseded(keep: Mask, job: Ints, submit: Floats) -> Mask:
-    """Return which kept records are followed by another of the same job."""
+def _begun(dump: _Dump, rows: Ints, count: int) -> Floats:
+    """Return when records of jobs that are there more than once started (the others: not asked; unknown: never)."""
+    begun = np.full(count, np.inf) if rows.size else np.broadcast_to(np.inf, count)
+    if rows.size and dump.has("start"):
+        found = dump.read.pieces.at("start", rows)
+        begun[rows] = np.where(np.isfinite(found), found, np.inf)
+    return begun
+
+
+def _superseded(keep: Mask, job: Ints, times: tuple[Floats, Floats, Floats]) -> Mask:
+    """Return which kept records are followed by another of the same job, by the times of submission, start and run."""
     import polars as pl
 
     if np.unique(job[keep]).size == np.count_nonzero(keep):  # no job is there twice
         return np.zeros_like(keep)
-    rows = pl.DataFrame({"job": job, "row": np.arange(keep.size), "at": submit})
-    rows = rows.filter(pl.Series(keep)).sort("at", maintain_order=True)  # a later run may stand before an earlier one
+    submit, begun, elapsed = times
+    rows = pl.DataFrame({"job": job, "row": np.arange(keep.size), "at": submit, "begun": begun, "ran": elapsed})
+    # a later run may stand before an earlier one
+    rows = rows.filter(pl.Series(keep)).sort("at", "begun", "ran", maintain_order=True)
     old = keep.copy()
     old[rows.unique(["job"], keep="last", maintain_order=True)["row"].to_numpy()] = False
     return old
 
 
-def _runs_again(goes_on: Mask, job: Ints, submit: Floats, lost: Mask) -> Mask:
+def _runs_again(goes_on: Mask, job: Ints, submit: Floats, begun: Floats, lost: Mask) -> Mask:
     """Return which records are runs of jobs that were submitted again and have not ended since.
 
-    Where Slurm kept the submit time, those that lost their nodes and stand before the record that goes on.
+    Where Slurm kept the submit time, those that lost their nodes and started before the record that goes on, or stand
+    before it where that has not started.
     """
     import polars as pl
 
     if not goes_on.any():
         return np.zeros_like(goes_on)
-    rows = pl.DataFrame({"job": job, "row": np.arange(goes_on.size), "at": submit})
-    last = rows.filter(pl.Series(goes_on)).sort("at", "row").unique(["job"], keep="last", maintain_order=True)
-    known = rows.join(last.select("job", later="at", behind="row"), on="job", how="left", maintain_order="left")
-    later, behind = known["later"].to_numpy(), known["behind"].to_numpy()
-    again: Mask = (later > submit) | ((later == submit) & lost & (behind > np.arange(goes_on.size)))
+    rows = pl.DataFrame({"job": job, "row": np.arange(goes_on.size), "at": submit, "begun": begun})
+    last = rows.filter(pl.Series(goes_on)).sort("at", "begun", "row").unique(["job"], keep="last", maintain_order=True)
+    last = last.select("job", later="at", start="begun", behind="row")
+    known = rows.join(last, on="job", how="left", maintain_order="left")
+    later, start, behind = (known[name].to_numpy() for name in ("later", "start", "behind"))
+    follows = np.where(np.isfinite(start), start > begun, behind > np.arange(goes_on.size))
+    again: Mask = (later > submit) | ((later == submit) & lost & follows)
     return again
 
 

@@ -20,16 +20,23 @@ def repeated(whole: Mask, job: Ints) -> Ints:
     return again
 
 
-def tell_apart(rows: Ints, job: Ints, user: npt.NDArray[Any] | None, submit: Floats, key: Floats, lost: Mask) -> Ints:
+def tell_apart(
+    rows: Ints,
+    job: Ints,
+    user: npt.NDArray[Any] | None,
+    times: tuple[Floats, Floats, Floats],
+    key: Floats,
+    lost: Mask,
+) -> Ints:
     """Return keys of jobs that differ also where one number stands for several jobs.
 
     A record goes on with the job of the record before it, of the same number and user, where both are of one
     submission, or where that one lost its nodes. Any other end is the end of a job, and what follows is another.
-    ``user`` is that of ``rows``.
+    ``user`` is that of ``rows``; ``times`` are those of submission, start and run, in whose order records come.
     """
     import polars as pl
 
-    told = job.copy()
+    told, (submit, begun, elapsed) = job.copy(), times
     if not rows.size:
         return told
     frame = pl.DataFrame(
@@ -38,11 +45,13 @@ def tell_apart(rows: Ints, job: Ints, user: npt.NDArray[Any] | None, submit: Flo
             "job": job[rows],
             "user": np.zeros(rows.size, dtype=np.int64) if user is None else user,
             "at": submit[rows],
+            "begun": begun[rows],
+            "ran": elapsed[rows],
             "key": key[rows],
             "lost": lost[rows],
         }
     )
-    frame = frame.sort("job", "user", "at", maintain_order=True)
+    frame = frame.sort("job", "user", "at", "begun", "ran", maintain_order=True)
     before = frame.shift(1)
     goes_on = (
         (frame["job"] == before["job"])
