@@ -34,10 +34,10 @@ class Witness:
         self._kept = np.empty(self._size, dtype=np.uint64)
         self._theirs = np.zeros(state.whole.size, dtype=np.bool_)
         for name in WRITES[slot]:
-            self._theirs[self._places(name)] = True
-        timers = self._places("wake_at_s")
-        self._theirs[timers] = False
-        self._theirs[timers[SLOT_NAMES.index(slot)]] = True  # the other timers are those of other slots
+            places = self._places(name)
+            self._theirs[places.start : places.stop : places.step] = True
+        for number, timer in enumerate(self._places("wake_at_s")):  # the other timers are those of other slots
+            self._theirs[timer] = number == SLOT_NAMES.index(slot)
         self._began, self._spent_s = time.perf_counter(), 0.0
 
     def begin(self) -> bool:
