@@ -12,7 +12,6 @@ from wattline.cli.paths import refuse_same
 from wattline.cli.telemetry.flags import asked, bounded
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
-from wattline.model.jobs import MOST_W
 from wattline.units import power_w
 
 if TYPE_CHECKING:
@@ -87,6 +86,7 @@ def show(
     """
     from wattline.formats.tables.configuration_rows import Socketed
     from wattline.formats.tables.configurations import read_configurations
+    from wattline.model.jobs import MOST_W
     from wattline.report.count import configurations as facts
     from wattline.report.tables import configurations as tables
 

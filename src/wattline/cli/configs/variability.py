@@ -13,7 +13,6 @@ from wattline.cli.configs.commands import AppFlag, TableArg, TurboFlag
 from wattline.cli.telemetry.flags import asked, bounded
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import InputError, ScenarioError
-from wattline.model.jobs import MOST_W
 from wattline.units import in_full, power_w
 
 if TYPE_CHECKING:
@@ -65,6 +64,7 @@ def variability(
       wattline configs variability measured.csv --app bt-mz.C --nodes 32 --cores 16 --bound "4000 W" --factors nodes.csv
     """
     from wattline.formats.tables.configurations import read_configurations
+    from wattline.model.jobs import MOST_W
     from wattline.physics.cap_response import MeasuredResponse
     from wattline.physics.variability import Hardware
 
