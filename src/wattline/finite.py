@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 
 def to_finite(value: Any) -> Any:
     """Return plain data with None for every number that is not finite: nothing known, no limit, no end.
+
+    Dataclasses become dictionaries of their fields.
 
     >>> to_finite({"limit_w": math.inf, "rows": [(0.0, math.nan)]})
     {'limit_w': None, 'rows': [[0.0, None]]}
@@ -22,4 +26,11 @@ def to_finite(value: Any) -> Any:
         return {key: to_finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [to_finite(inner) for inner in value]
+    if is_dataclass(kind):
+        return {name: to_finite(getattr(value, name)) for name in _names(kind)}
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))

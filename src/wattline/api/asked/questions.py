@@ -135,9 +135,7 @@ def ask_price(price: Path | str | Mapping[str, Any], told: str) -> dict[str, Any
             raise InputError(f'{told}: expected a file, or {{ file = "…", unit = "$/kWh" }} ({problem})') from None
     file = found.get("file")
     if not isinstance(file, (str, Path)) or not is_file(file):
-        raise InputError(
-            f"{told}: no such file; prices are those of a file, also one price alone (a table of time and price)"
-        )
+        raise InputError(f"{told}: no such file; prices come from a file (for one price: a table with one row)")
     return found | {"file": str(Path(file).absolute())}
 
 

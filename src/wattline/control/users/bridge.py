@@ -31,8 +31,7 @@ _SLOTS = 8
 def connect(function: Callable[..., Any], state: State, param: Floats, memory: Floats, name: str, slot: int) -> int:
     """Make a Python policy callable from compiled code; return its handle. ``disconnect`` it after the run."""
     handle = _SLOTS * next(_handles) + slot
-    values = param.copy()  # as compiled policies see it: declared parameters, then the seed
-    values = lent(values, locked=True)
+    values = lent(param.copy(), locked=True)  # as compiled policies see it: declared parameters, then the seed
     seen, room = read_only(state, SLOT_NAMES[slot]), lent(memory, locked=False)
     _register[handle] = function, seen, values, room, name, Witness(state, SLOT_NAMES[slot], values)
     return handle

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from wattline.finite import to_finite
 from wattline.journal.journal import STATUSES, Journal
 from wattline.report.count.accounts import Accounts, count_accounts
 from wattline.report.count.capping import Capping, count_capping
@@ -156,7 +156,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return nested plain data; what is not a finite number becomes None, as JSON knows no NaN."""
-        return dict(_jsonable(self))
+        return dict(to_finite(self))
 
     def value(self, path: str) -> float:
         """Return the number at a dotted path, NaN where it does not exist for this run."""
@@ -271,23 +271,3 @@ def _recorded(manifest: Mapping[str, Any]) -> Distribution:
 
 def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else NAN
-
-
-def _jsonable(value: Any) -> Any:
-    kind = type(value)
-    if kind is str or kind is int:  # nearly all there is, and logs may have a million users
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _jsonable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_jsonable(item) for item in value]
-    if is_dataclass(kind):
-        return {name: _jsonable(getattr(value, name)) for name in _names(kind)}
-    return value
-
-
-@cache
-def _names(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
