@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wattline.errors import TraceError, did_you_mean
-from wattline.formats.tables.job_details import is_sql, sql_rows
+from wattline.formats.tables.dump import is_sql, sql_rows
 from wattline.reading.notes import listed
 from wattline.reading.source import PARQUET_MAGIC, as_utf8, read_bytes
 from wattline.units import in_full

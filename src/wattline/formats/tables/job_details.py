@@ -3,15 +3,14 @@
 Its columns are ``id`` (of the row), ``job_id`` (of the *application*), ``nodes``, ``cores`` (on each node), ``pkg_cap``
 (of a socket, W), ``exec_time`` (s) and ``tot_pkg`` (of all nodes, W). Files: CSV, what ``mysql --batch`` prints (tabs),
 or a dump with INSERT statements. Applications are numbers there; a second file, ``job_id,application``, has their
-names. Nothing in it says which cap means turbo.
+names. Nothing in it says which cap means turbo. ``formats.tables.dump`` reads the statements of a dump.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from wattline.errors import InputError, TraceError
@@ -23,28 +22,6 @@ TABLE = "job_details_table"
 COLUMNS = ("id", "job_id", "nodes", "cores", "pkg_cap", "exec_time", "tot_pkg")
 NAMES = ("job_id", "application")
 ROWS_A_STATEMENT = 500
-READ = "only CREATE TABLE and INSERT INTO … VALUES are read"
-
-_NAME = r"(?:[`\"]?(\w+)[`\"]?\s*\.\s*)?[`\"]?(\w+)[`\"]?"
-_UNDONE = re.compile(r"\s*ROLLBACK\b", re.IGNORECASE)
-_USED = re.compile(r"\s*USE\s+[`\"]?(\w+)[`\"]?\s*$", re.IGNORECASE)
-_LOOKS = re.compile(r"^\s*(?:INSERT|REPLACE)\s[^;,]*?INTO\s|^\s*CREATE\s+TABLE\s", re.IGNORECASE | re.MULTILINE)
-_INSERT = re.compile(rf"\s*INSERT\s+INTO\s+{_NAME}\s*(?:\(([^)]*)\))?\s*VALUES\s*", re.IGNORECASE)
-_CREATED = re.compile(rf"\s*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}\s*\(", re.IGNORECASE)
-_DROPPED = re.compile(rf"\s*DROP\s+TABLE\s+(?:IF\s+EXISTS\s+)?{_NAME}\s*;?\s*$", re.IGNORECASE)
-_IDLE = re.compile(
-    r"\s*(?:SET|USE|LOCK|UNLOCK|BEGIN|START|COMMIT|PRAGMA|ALTER\s+TABLE\s+\S+\s+(?:DIS|EN)ABLE)\b", re.IGNORECASE
-)
-_CHANGES = re.compile(
-    r"\s*(?:INSERT|REPLACE|UPDATE|DELETE|TRUNCATE|ALTER|RENAME|LOAD|COPY|DROP|CREATE|WITH|MERGE)\b", re.IGNORECASE
-)
-_KEYS = ("primary", "key", "unique", "index", "constraint", "foreign", "check", "fulltext", "spatial")
-_TOKEN = re.compile(
-    r"(?P<text>'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`)"
-    r"|(?P<kept>/\*!\d*(?P<body>.*?)\*/)|(?P<comment>--[^\n]*|\#[^\n]*|/\*.*?\*/)|(?P<open>/\*|['\"`])|(?P<end>;)",
-    re.DOTALL,
-)
-_TUPLE = re.compile(r"\s*\(((?:[^()']|'(?:[^'\\]|\\.|'')*')*)\)\s*([,;]?)")
 _CREATE = f"""\
 CREATE TABLE IF NOT EXISTS `{TABLE}` (
   `id` INT NOT NULL PRIMARY KEY,
@@ -57,138 +34,6 @@ CREATE TABLE IF NOT EXISTS `{TABLE}` (
   KEY `best` (`job_id`, `exec_time`, `tot_pkg`)
 );
 """
-
-
-def is_sql(text: str) -> bool:
-    """Tell whether a text is a dump of a database."""
-    return _LOOKS.search(text) is not None
-
-
-def sql_rows(path: Path | str, text: str) -> tuple[list[str], Iterator[tuple[int, Sequence[str]]]]:
-    """Return the columns of a dump and its rows with their lines.
-
-    Other tables than the one of configurations are passed over. Whatever else changes that one is refused: nobody
-    would know what it leaves.
-    """
-    statements = list(_statements(path, text))
-    inserted = [match[2] for _, one, _ in statements if (match := _INSERT.match(one))]
-    own = TABLE if TABLE in inserted or not inserted else inserted[0]
-    if own != TABLE and len(set(inserted)) > 1:
-        raise TraceError.at(path, f"holds several tables ({', '.join(sorted(set(inserted)))}), none is called {TABLE}")
-    created: list[str] | None = None
-    parts: list[tuple[int, str, int, list[str]]] = []
-    used, places = "", set()
-    for at, one, ended in statements:
-        line = _line(text, at + len(one) - len(one.lstrip()))
-        insert, create, drop, use = (kind.match(one) for kind in (_INSERT, _CREATED, _DROPPED, _USED))
-        if use is not None:
-            used = use[1]
-        if insert is not None and insert[2] == own:
-            listed = created or list(COLUMNS)
-            if insert[3] is not None:
-                listed = [_bare(name) for name in insert[3].split(",")]
-            parts.append((at, one, insert.end(), listed))
-            places.add(insert[1] or used)
-            if not ended:
-                raise TraceError.at(path, "this INSERT does not end with ;", line=line, hint="is the file whole?")
-        elif create is not None and create[2] == own:
-            columns = _columns(one[create.end() :])
-            if created not in (None, columns):
-                raise TraceError.at(path, f"{own} is created a second time, with other columns", line=line)
-            created = columns
-        elif (parts and _UNDONE.match(one)) or (
-            _is_about(one, own) and not (insert or create or _IDLE.match(one) or (drop and not parts))
-        ):
-            raise TraceError.at(path, f"{own}: {READ}, not {' '.join(one.split())[:30]} …", line=line)
-    if len(places) > 1:
-        raise TraceError.at(path, f"holds {own} of several databases ({', '.join(sorted(map(str, places)))})")
-    if not parts:
-        raise TraceError.at(path, f"holds no row of {own}: {READ}")
-    names = parts[0][3]
-    return names, _values(path, text, parts, names)
-
-
-def _values(
-    path: Path | str, text: str, parts: Sequence[tuple[int, str, int, list[str]]], names: list[str]
-) -> Iterator[tuple[int, Sequence[str]]]:
-    """Give the rows of statements, in the order of the columns of the first."""
-    for start, one, begin, listed in parts:
-        if sorted(listed) != sorted(names) or len(set(listed)) != len(listed):
-            told = f"other columns than the first INSERT has: {', '.join(listed)}"
-            raise TraceError.at(path, told, line=_line(text, start + begin))
-        order = [listed.index(name) for name in names]
-        at, more = begin, True
-        while more:
-            values = _TUPLE.match(one, at)
-            if values is None:
-                found = " ".join(one[at : at + 40].split())
-                raise TraceError.at(path, "expected values in brackets", line=_line(text, start + at), value=found)
-            line = _line(text, start + values.start(1))
-            cells = [cell.strip().strip("'") for cell in values[1].split(",")]
-            if len(cells) != len(listed):
-                raise TraceError.at(path, f"expected {len(listed)} values, got {len(cells)}", line=line)
-            yield line, [cells[i] for i in order]
-            at, more = values.end(), values[2] == ","
-        if one[at:].strip():
-            found = " ".join(one[at : at + 40].split())
-            raise TraceError.at(path, "expected the end of the statement", line=_line(text, start + at), value=found)
-
-
-def _statements(path: Path | str, text: str) -> Iterator[tuple[int, str, bool]]:
-    """Give statements with their places, and whether they end.
-
-    Comments are blanks there, but for those that MySQL carries out.
-    """
-    begin, at, found = 0, 0, []
-    for token in _TOKEN.finditer(text):
-        found.append(text[at : token.start()])
-        at = token.end()
-        if token["text"] is not None:
-            found.append(token["text"])
-        elif token["kept"] is not None:
-            found.append(_blank(text[token.start() : token.start("body")]) + token["body"] + "  ")
-        elif token["comment"] is not None:
-            found.append(_blank(token["comment"]))
-        elif token["open"] is not None:
-            raise TraceError.at(path, "this quote or comment never ends", line=_line(text, token.start()))
-        else:
-            yield begin, "".join(found), True
-            begin, found = at, []
-    rest = "".join([*found, text[at:]])
-    if rest.strip():
-        yield begin, rest, False
-
-
-def _blank(text: str) -> str:
-    return re.sub(r"[^\n]", " ", text)
-
-
-def _line(text: str, at: int) -> int:
-    return text.count("\n", 0, at) + 1
-
-
-def _bare(name: str) -> str:
-    return name.strip(' `"\n\r\t').lower()
-
-
-def _is_about(statement: str, table: str) -> bool:
-    """Tell whether a statement changes a table, as far as its words say."""
-    bare = re.sub(r"'(?:[^'\\]|\\.|'')*'", "", statement)
-    return _CHANGES.match(bare) is not None and re.search(rf"(?<!\w){table}(?!\w)", bare) is not None
-
-
-def _columns(body: str) -> list[str]:
-    """Return the names of columns in the brackets of CREATE TABLE."""
-    depth, begin, parts = 1, 0, []
-    for token in re.finditer(r"'(?:[^'\\]|\\.|'')*'|[(),]", body):
-        depth += {"(": 1, ")": -1}.get(token[0], 0)
-        if depth == 0 or (depth == 1 and token[0] == ","):
-            parts.append(body[begin : token.start()])
-            begin = token.end()
-        if depth == 0:
-            break
-    words = [part.split(None, 1)[0] for part in parts if part.strip()]
-    return [_bare(word) for word in words if word.split("(")[0].lower() not in _KEYS]
 
 
 def read_names(path: Path | str) -> dict[str, str]:
