@@ -171,7 +171,7 @@ def _read(path: Path) -> set[tuple[float, ...]]:
 def test_whole_dumps_are_read_as_a_database_reads_them(tmp_path: Path) -> None:
     """Columns in any order, comments, texts, other tables, transactions: SQLite and the reader hold the same rows."""
     compared = 0
-    for seed in range(300):
+    for seed in range(200):
         text, script, opened = _dump(seed, changed=False)
         (tmp_path / "d.sql").write_text(text, newline="")
         held = _held(script)
@@ -182,13 +182,13 @@ def test_whole_dumps_are_read_as_a_database_reads_them(tmp_path: Path) -> None:
         assert held is not None, (seed, script)
         assert _read(tmp_path / "d.sql") == held, (seed, text)
         compared += 1
-    assert compared > 150
+    assert compared > 100
 
 
 def test_changed_dumps_are_refused_or_read_right(tmp_path: Path) -> None:
     """Whatever else changes the table, nobody is given other rows than the database has."""
     refused = 0
-    for seed in range(300):
+    for seed in range(200):
         text, script, _ = _dump(seed, changed=True)
         (tmp_path / "d.sql").write_text(text, newline="")
         held = _held(script)
@@ -198,4 +198,4 @@ def test_changed_dumps_are_refused_or_read_right(tmp_path: Path) -> None:
             refused += 1
             continue
         assert held is None or found == held, (seed, text)
-    assert refused > 200
+    assert refused > 130

@@ -13,10 +13,12 @@ import pytest
 from engine.worlds import check_structure, cluster, policies, run, table
 from wattline.control.catalog import find
 from wattline.control.users import witness
-from wattline.control.users.witness import Witness
+from wattline.control.users.witness import LOGS, Witness
 from wattline.errors import EndlessError, PolicyError
 from wattline.kernel.compiled import JIT
+from wattline.model.codes import SLOT_NAMES
 from wattline.model.mechanism import Mechanism
+from wattline.model.state.record import WRITES
 from wattline.sim.simulate import Simulation
 from wattline.wiring.options import Options
 from wattline.wiring.watched import time_limit
@@ -338,6 +340,36 @@ def test_what_numpy_writes_to_read_only_arrays_is_found(tmp_path: Path, line: st
     file = tmp_path / "mine.py"
     file.write_text(file.read_text().replace("import numpy as np\n", "import numpy as np, wattline as wl\n"))
     assert f"wrote to {field}: only the engine writes that" in refusal(find("place", str(file)))
+
+
+@pytest.mark.parametrize("slot", SLOT_NAMES)
+def test_every_number_that_is_not_theirs_is_watched(monkeypatch: pytest.MonkeyPatch, slot: str) -> None:
+    """Whatever array a policy changes at whatever place is told by its name, but for those that are its own."""
+    s = Simulation(table(*ROWS), cluster(4), policies(), Options()).state
+    monkeypatch.setattr(witness, "FREE_S", 1e9)
+    s.a_n[0], s.ev_n[0], s.tl_n[0], s.px_n[0] = 3, 3, 3, 3
+    param, rng = np.zeros(2), np.random.default_rng(7)
+    watched, told = Witness(s, slot, param), 0
+    for name, array in s.arrays().items():
+        logged = name in LOGGED
+        for _ in range(min(array.size, 12)):
+            place = tuple(
+                rng.integers(3 if logged and axis == 0 else length) for axis, length in enumerate(array.shape)
+            )
+            assert watched.begin()
+            kept = array[place]
+            np.add.at(array, place, 1)  # also where it is read-only
+            mine = name in WRITES[slot] and (name != "wake_at_s" or place[0] == SLOT_NAMES.index(slot))
+            unchanged = np.isinf(kept) or np.isnan(kept)
+            found = watched.changed()
+            assert found == ("" if mine or unchanged else f"s.{name}"), (name, place)
+            told += bool(found)
+            array.flags.writeable = True
+            array[place] = kept
+    assert told > 500
+
+
+LOGGED = {name for several in LOGS.values() for names in several for name in names}
 
 
 def test_a_long_run_is_watched_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """What plain-Python policies write although it is not theirs: the state is compared before and after their calls.
 
 Arrays that they must not write are read-only, but not everything honours that: ``np.add.at`` of numpy writes to them
-all the same. Calls are watched as long as that takes little time: all of them in a short run, some in a long one.
+all the same. Logs are compared as far as they are written. Calls are watched as long as that takes little time: all of
+them in a short run, some in a long one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 
 from wattline.arrays import Floats
 from wattline.model.codes import SLOT_NAMES
-from wattline.model.state.record import WRITES, State
+from wattline.model.state.record import BLOCKS, WRITES, State
 
 FREE_S = 0.5
 """Seconds that watching may take in any run."""
@@ -22,6 +23,17 @@ SHARE = 0.03
 
 MOST = 1 << 22
 """Numbers that are compared at a call; of a larger state one part after the other."""
+
+NEWEST = 1024
+"""Rows of every log that are compared: older ones are of the past of a long run."""
+
+LOGS = {
+    "a_n": [BLOCKS["actions"]],
+    "ev_n": [["ev_time_s"], ["ev_kind"], ["ev_job"], ["ev_value"], ["ev_nodes"]],
+    "tl_n": [["timeline"]],
+    "px_n": [BLOCKS["places"]],
+}
+"""Number of rows → the arrays that they lie in, interleaved ones together."""
 
 
 class Witness:
@@ -38,6 +50,12 @@ class Witness:
             self._theirs[places.start : places.stop : places.step] = True
         for number, timer in enumerate(self._places("wake_at_s")):  # the other timers are those of other slots
             self._theirs[timer] = number == SLOT_NAMES.index(slot)
+        self._logs = [
+            (getattr(state, count), _rows(getattr(state, names[0]), len(names)), names)
+            for count, several in LOGS.items()
+            for names in several
+        ]
+        self._rows: list[bytes] = []
         self._began, self._spent_s = time.perf_counter(), 0.0
 
     def begin(self) -> bool:
@@ -48,6 +66,7 @@ class Witness:
         if self._size < self._whole.size:
             self._first = (self._first + self._size) % (self._whole.size - self._size + 1)
         np.copyto(self._kept, self._part(self._whole))
+        self._rows = [_newest(rows, int(count[0])).tobytes() for count, rows, _ in self._logs]
         self._spent_s += time.perf_counter() - now
         return True
 
@@ -62,8 +81,18 @@ class Witness:
             found = next((f"s.{name}" for name in self._state.arrays() if place in self._places(name)), "")
         elif self._param.tobytes() != self._told:
             found = "param"
+        else:
+            found = self._changed_log()
         self._spent_s += time.perf_counter() - now
         return found
+
+    def _changed_log(self) -> str:
+        for (count, rows, names), kept in zip(self._logs, self._rows, strict=True):
+            now = _newest(rows, int(count[0]))
+            if now.tobytes() != kept:
+                differs = (now != np.frombuffer(kept, dtype=np.uint64).reshape(now.shape)).any(axis=0)
+                return f"s.{names[int(differs.argmax())] if len(names) > 1 else names[0]}"
+        return ""
 
     def _part(self, whole: np.ndarray) -> np.ndarray:
         return whole[self._first : self._first + self._size]
@@ -75,3 +104,15 @@ class Witness:
         first = (array.__array_interface__["data"][0] - self._state.whole.__array_interface__["data"][0]) // 8
         beyond = first + step * array.size
         return range(first, beyond, step) if beyond <= self._whole.size else range(0)  # a log lies behind
+
+
+def _rows(array: np.ndarray, width: int) -> np.ndarray:
+    """Return the rows of a log as raw numbers; ``width`` arrays of one number a row lie beside each other."""
+    raw = array.view(np.uint64)
+    if raw.ndim > 1:
+        return raw
+    return np.lib.stride_tricks.as_strided(raw, (raw.size, width), (raw.strides[0], 8))
+
+
+def _newest(rows: np.ndarray, count: int) -> np.ndarray:
+    return rows[max(0, count - NEWEST) : count]

@@ -152,7 +152,7 @@ def _drop_what_did_not_run(
     Those that are no jobs are counted once.
     """
     keep = whole.copy()
-    requeued, lost, goes_on = np.zeros_like(keep), np.zeros_like(keep), np.zeros_like(keep)
+    requeued, lost, goes_on, never = (np.zeros_like(keep) for _ in range(4))
 
     def drop(reason: str, hit: Mask, column: str, *, benign: bool = False) -> None:
         dump.note("dropped", reason, hit & keep, column, benign=benign)
@@ -170,6 +170,7 @@ def _drop_what_did_not_run(
         never = cancelled & ~(elapsed > 0)
         if dump.has("start"):
             never |= cancelled & dump.column("start unknown")
+        never &= whole
         drop("cancelled before it started", never, "state")
     drop("submit time cannot be read", dump.column("submit unread"), "submit")
     drop("submit time unknown", ~np.isfinite(submit), "submit")
@@ -190,8 +191,9 @@ def _drop_what_did_not_run(
     user = dump.read.coders["user"].codes[rows] if rows.size and dump.among(*NAMED["user"]) else None
     key = dump.read.submit_keys() if dump.read.odd_submits else submit
     job = tell_apart(rows, job, user, (submit, begun, elapsed), key, lost)
-    waits = goes_on & np.isfinite(submit)
-    old = _superseded(keep, job, (submit, begun, elapsed)) | (keep & _runs_again(waits, job, submit, begun, lost))
+    later = (goes_on | never) & np.isfinite(submit)
+    old = _superseded(keep, job, (submit, begun, elapsed))
+    old |= keep & _came_again(later, never, job, (submit, begun), lost)
     drop("an earlier run of a requeued job", old, dump.first_of("jobidraw", "jobid") or "jobid")
     return keep, requeued | old, job
 
@@ -252,24 +254,31 @@ def _superseded(keep: Mask, job: Ints, times: tuple[Floats, Floats, Floats]) -> 
     return old
 
 
-def _runs_again(goes_on: Mask, job: Ints, submit: Floats, begun: Floats, lost: Mask) -> Mask:
-    """Return which records are runs of jobs that were submitted again and have not ended since.
+def _came_again(later: Mask, over: Mask, job: Ints, times: tuple[Floats, Floats], lost: Mask) -> Mask:
+    """Return which records are runs of jobs that were submitted again and have not run to an end since.
 
-    Where Slurm kept the submit time, those that lost their nodes and started before the record that goes on, or stand
-    before it where that has not started.
+    ``later`` are the records of the jobs that were, and ``over`` those of them that were cancelled in the queue. Where
+    Slurm kept the submit time, those that lost their nodes and started before the later record, or stand before it
+    where that has not started; a record that is over is the last of its job wherever it stands.
     """
     import polars as pl
 
-    if not goes_on.any():
-        return np.zeros_like(goes_on)
-    rows = pl.DataFrame({"job": job, "row": np.arange(goes_on.size), "at": submit, "begun": begun})
-    last = rows.filter(pl.Series(goes_on)).sort("at", "begun", "row").unique(["job"], keep="last", maintain_order=True)
-    last = last.select("job", later="at", start="begun", behind="row")
-    known = rows.join(last, on="job", how="left", maintain_order="left")
-    later, start, behind = (known[name].to_numpy() for name in ("later", "start", "behind"))
-    follows = np.where(np.isfinite(start), start > begun, behind > np.arange(goes_on.size))
-    again: Mask = (later > submit) | ((later == submit) & lost & follows)
-    return again
+    if not later.any():
+        return np.zeros_like(later)
+    submit, begun = times
+    frame = pl.DataFrame({"job": job, "row": np.arange(later.size), "at": submit, "begun": begun, "over": over})
+    last = (
+        frame.filter(pl.Series(later))
+        .sort("at", "begun", "over", "row")
+        .unique(["job"], keep="last", maintain_order=True)
+    )
+    last = last.select("job", again="at", start="begun", behind="row", closed="over")
+    known = frame.join(last, on="job", how="left", maintain_order="left")
+    again, start, behind = (known[name].to_numpy() for name in ("again", "start", "behind"))
+    closed = known["closed"].fill_null(value=False).to_numpy()
+    follows = closed | np.where(np.isfinite(start), start > begun, behind > np.arange(later.size))
+    came: Mask = (again > submit) | ((again == submit) & lost & follows)
+    return came
 
 
 def _first_submissions(dump: _Dump, keep: Mask, earlier: Mask, submit: Floats, job: Ints) -> Floats:
