@@ -372,6 +372,22 @@ def test_every_number_that_is_not_theirs_is_watched(monkeypatch: pytest.MonkeyPa
 LOGGED = {name for several in LOGS.values() for names in several for name in names}
 
 
+@NEEDS_JIT
+@pytest.mark.parametrize("slot", ["order", "place", "cap", "learn", "profile"])
+def test_the_timer_of_another_slot_is_not_theirs(tmp_path: Path, slot: str) -> None:
+    """Compiled code is asked after its call: which of the six numbers it writes shows only then."""
+    own, answer = SLOT_NAMES.index(slot), 0
+    body = "s.wake_at_s[int(param[0])] = s.now[0] + 5.0\n"
+    if slot == "place":
+        body, answer = body + "s.place_a[0], s.place_b[0] = 0, 1\n", 1
+    body += f"return {answer}"
+    other = written(tmp_path, body, slot, compiled=True, more=", wake='arrival end', params={'at': 1}")
+    told = f"set the timer of select policies (wake_at_s[1]); its own is wake_at_s[{own}]"
+    assert told in refusal(other)
+    mine = body.replace("int(param[0])", str(own))
+    run(table(*ROWS), cluster(4), **{slot: written(tmp_path, mine, slot, compiled=True, more=", wake='arrival end'")})
+
+
 def test_a_long_run_is_watched_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     """A state is compared part by part, all of it in turn, and only as long as there is time; what a policy may write
     is no harm.

@@ -84,6 +84,9 @@ def _fault(s: State, jobs: JobTable, fault: int, what: int) -> str:
         return f"gave {what} as reason for a start (p_why); codes.CHOSEN is right for most"
     if fault == faults.MARGIN:
         return f"set s.margin[0] to {s.margin[0]:g}; a number from 0 on is needed"
+    if fault == faults.TIMER:
+        own = int(s.words[WHO]) - 1
+        return f"set the timer of {codes.SLOT_NAMES[what]} policies (wake_at_s[{what}]); its own is wake_at_s[{own}]"
     name, array = {
         faults.ESTIMATE: ("estimate_s", s.estimate_s),
         faults.PROFILE: ("profile_w", s.profile_w),

@@ -28,6 +28,7 @@ from wattline.control.users.faults import (
     SPREAD,
     STARTS,
     STOPS,
+    TIMER,
 )
 from wattline.kernel.compiled import JIT, entry, kernel, outlined, plugin
 from wattline.kernel.slots import direct
@@ -109,6 +110,20 @@ def judge(s: State, slot: int, arg: int, got: int) -> None:
                 _judge_profile(s, slot, s.running[i])
 
 
+@kernel
+def _timers(s: State) -> tuple[float, float, float, float, float, float]:
+    wake = s.wake_at_s
+    return wake[0], wake[1], wake[2], wake[3], wake[4], wake[5]
+
+
+@kernel
+def _judge_timers(s: State, slot: int, before: tuple[float, float, float, float, float, float]) -> None:
+    """Refuse a call that moved the timer of another slot."""
+    for i in range(len(before)):
+        if i != slot and s.wake_at_s[i] != before[i]:
+            refuse(s, slot, TIMER, i)
+
+
 def _python(s: Any, arg: int, param: Any, memory: Any) -> int:  # the one policy signature
     handle = param[param.shape[0] - 1]
     slot = int(slot_of(handle))
@@ -138,8 +153,10 @@ def _compiled(slot: int) -> Any:
         set_word(s, CALLS, get_word(s, CALLS) + 1)
         set_word(s, WHO, slot + 1)
         listed(s)
+        timers = _timers(s)
         got = user_code(s, slot)(s, arg, param, memory)
         judge(s, slot, arg, got)
+        _judge_timers(s, slot, timers)
         set_word(s, WHO, 0)
         return got
 

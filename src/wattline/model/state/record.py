@@ -93,7 +93,7 @@ def _declared() -> dict[str, tuple[Any, Field]]:
     """
     told = {name: text for subject in SUBJECTS for name, text in subject.__annotations__.items()}
     text = ",".join(f"({text[len('Annotated[') : -1]})" for text in told.values())
-    names = {"Floats": np.float64, "Ints": np.int64, "Field": Field, "EVERY_SLOT": EVERY_SLOT, "np": np}
+    names = {"Floats": np.float64, "Ints": np.int64, "Field": Field, "np": np}
     found = eval(f"[{text}]", names)  # noqa: S307  (our own words, in the files of the subjects)
     return dict(zip(told, found, strict=True))
 

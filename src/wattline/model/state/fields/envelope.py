@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from wattline.arrays import Floats, Ints
-from wattline.model.state.fields.field import EVERY_SLOT, Field
+from wattline.model.state.fields.field import Field
 
 
 class EnvelopeFields:
@@ -45,7 +45,14 @@ class EnvelopeFields:
     change_b: Annotated[Ints, Field("K", "", "one past the last node", fixed=True)]
     change_at: Annotated[Ints, Field("1", "", "next node change")]
     wake_at_s: Annotated[
-        Floats, Field("6", "s", "timers that policies set, one a slot (inf: none)", nothing=np.inf, writers=EVERY_SLOT)
+        Floats,
+        Field(
+            "6",
+            "s",
+            "timers that policies set, one a slot (inf: none)",
+            nothing=np.inf,
+            writers="order select place cap learn profile",
+        ),
     ]
     timer_last_s: Annotated[Floats, Field("1", "s", "when a timer last fired")]
     timer_slot: Annotated[Ints, Field("1", "", "the slot whose timer that was")]
