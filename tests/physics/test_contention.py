@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from wattline.errors import InputError
 from wattline.model.networks.dragonfly import Dragonfly
-from wattline.physics.contention import Calibration, finish_times, max_min_rates, slowdowns
+from wattline.physics.contention import Calibration, finish_times, max_min_rates, neighbour_slowdowns, slowdowns
 from wattline.physics.link_loads import capacities, share_table
 
 PLAIN = Calibration(waiting=0.0, hop=0.0)
@@ -95,3 +95,12 @@ def test_bad_calibrations_are_refused() -> None:
     """A link cannot carry more than it can."""
     with pytest.raises(InputError, match="0 < efficiency <= 1"):
         Calibration(efficiency=1.2)
+
+
+def test_a_job_that_never_communicates_is_not_slowed() -> None:
+    """It sends nothing in no part of its time: its neighbours' full links are nothing to it."""
+    network = Dragonfly(2, 2, 5)
+    placed = [np.arange(0, 12, 2), np.arange(1, 12, 2)]
+    slower = neighbour_slowdowns(network, placed, np.array([0.0, 1e12]), np.array([0.0, 0.5]))
+    assert slower[0] == 1.0
+    assert slower[1] > 1.0

@@ -153,7 +153,8 @@ def neighbour_slowdowns(network: Network, placed: Sequence[Ints], bytes_per_s: F
     own = shares * (np.asarray(bytes_per_s) * sizes)[:, None]
     others = own.sum(axis=0) - own
     part = np.asarray(share, dtype=np.float64)
-    full = np.where(shares > 0, (others + own / part[:, None]) / room, 0.0).max(axis=1)
+    burst = np.divide(own, part[:, None], out=np.zeros_like(own), where=part[:, None] > 0)
+    full = np.where(shares > 0, (others + burst) / room, 0.0).max(axis=1)
     met = (shares * np.minimum(1.0, others / room)).sum(axis=1)
     slower: Floats = 1.0 + part * (OVERLOAD * np.maximum(0.0, full - 1.0) + WAITING * met)
     return slower
