@@ -28,7 +28,7 @@ class _World:
         self.rng = random.Random(seed)
         self.key = 0
         self.columns = list(COLUMNS)
-        self.opened = False
+        self.opened = self.by_hand = False
 
     def create(self) -> Piece:
         rng = self.rng
@@ -91,11 +91,15 @@ class _World:
         return _about(rng.choice(ours)), ""
 
     def transaction(self) -> Piece:
+        if self.opened and self.by_hand and self.rng.random() < 0.5:
+            return "COMMIT;", "COMMIT; BEGIN;"
         if self.opened:
-            self.opened = False
-            return "COMMIT;", "COMMIT;"
+            self.opened, text = False, "SET autocommit=1;" if self.by_hand else "COMMIT;"
+            self.by_hand = False
+            return text, "COMMIT;"
         self.opened = True
         text = self.rng.choice(("BEGIN;", "BEGIN TRANSACTION;", "START TRANSACTION;", "SET AUTOCOMMIT = 0;"))
+        self.by_hand = text.startswith("SET")
         return text, "BEGIN;"
 
     def change(self) -> Piece:
@@ -160,6 +164,11 @@ def _held(script: str) -> set[tuple[float, ...]] | None:
     return {tuple(round(float(value), 9) for value in row) for row in found}  # old SQLite errs in the last digit
 
 
+def _lost(script: str) -> bool:
+    """Tell whether rows are put in behind the last BEGIN of a dump whose last transaction is open."""
+    return f"{TABLE.lower()}" in script.lower().rpartition("begin;")[2]
+
+
 def _read(path: Path) -> set[tuple[float, ...]]:
     return {
         (float(name), *(round(float(v[i]), 9) for v in (t.nodes, t.cores, t.cap_w, t.time_s, t.power_w)))
@@ -175,7 +184,7 @@ def test_whole_dumps_are_read_as_a_database_reads_them(tmp_path: Path) -> None:
         text, script, opened = _dump(seed, changed=False)
         (tmp_path / "d.sql").write_text(text, newline="")
         held = _held(script)
-        if opened:
+        if opened and _lost(script):
             with pytest.raises(TraceError, match="no COMMIT follows this INSERT"):
                 read_configurations(tmp_path / "d.sql")
             continue

@@ -23,9 +23,8 @@ _FILLED = re.compile(rf"\s*(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+{_NAME}", r
 _CREATED = re.compile(rf"\s*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}\s*\(", re.IGNORECASE)
 _DROPPED = re.compile(rf"\s*DROP\s+TABLE\s+(?:IF\s+EXISTS\s+)?{_NAME}\s*$", re.IGNORECASE)
 _USED = re.compile(r"\s*USE\s+[`\"]?(\w+)[`\"]?\s*$", re.IGNORECASE)
-_OPENS = re.compile(
-    r"\s*(?:BEGIN|START\s+TRANSACTION)\b|\s*SET\s+(?:SESSION\s+|@@)?AUTOCOMMIT\s*=\s*(?:0|OFF)\b", re.IGNORECASE
-)
+_OPENS = re.compile(r"\s*(?:BEGIN|START\s+TRANSACTION)\b", re.IGNORECASE)
+_COMMITS = re.compile(r"\s*SET\s+(?:SESSION\s+|@@)?AUTOCOMMIT\s*=\s*(?:(0|OFF)|1|ON)\b", re.IGNORECASE)
 _CLOSES = re.compile(r"\s*(?:COMMIT|END)\b", re.IGNORECASE)
 _UNDOES = re.compile(r"\s*ROLLBACK\b", re.IGNORECASE)
 _ROUTINE = re.compile(
@@ -112,6 +111,8 @@ class _Dump:
     """The databases that rows were put into."""
     since: int | None = None
     """How many parts there were when the transaction began that no COMMIT has ended."""
+    by_hand: bool = False
+    """SET AUTOCOMMIT = 0: every statement begins a transaction where none is open."""
     routine: bool = False
     """What follows may be a part of a procedure or a trigger."""
 
@@ -151,10 +152,13 @@ class _Dump:
             self.used = use[1]
         elif _ROUTINE.match(one.words):
             self.routine = True
-        if _OPENS.match(one.words) and self.since is None:
-            self.since = len(self.parts)
-        elif _CLOSES.match(one.words):
+        commits = _COMMITS.match(one.words)
+        if commits is not None:
+            self.by_hand = commits[1] is not None
+        if _CLOSES.match(one.words) or (commits is not None and not self.by_hand):
             self.since = None
+        if self.since is None and (self.by_hand or _OPENS.match(one.words)):
+            self.since = len(self.parts)
         if self.routine and self._mentioned(one):
             raise self.wrong(one, f"{self.own}: a statement of a procedure, a trigger or after one: {READ}")
         if insert is not None and insert[2] == self.own:
