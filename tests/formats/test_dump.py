@@ -208,3 +208,39 @@ def test_changed_dumps_are_refused_or_read_right(tmp_path: Path) -> None:
             continue
         assert held is None or found == held, (seed, text)
     assert refused > 130
+
+
+MADE = "CREATE TABLE @ (id INT, job_id INT, nodes INT, cores INT, pkg_cap REAL, exec_time REAL, tot_pkg REAL);\n"
+ROW = "INSERT INTO @ VALUES (1,1,4,8,51,100,472);"
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "",
+        "INSERT OR IGNORE INTO @ VALUES (1,1,4,8,51,90,400);",
+        "INSERT INTO @ SELECT * FROM backup;",
+        "REPLACE INTO @ VALUES (1,1,4,8,51,999,400);",
+        "COPY public.@ (id, job_id) FROM stdin;",
+        "CREATE TABLE temp.@ (id INT);",
+    ],
+)
+def test_rows_of_another_table_are_not_those_of_this_one(tmp_path: Path, own: str) -> None:
+    """Where anything speaks of the table of configurations, none stands in for it."""
+    backup = f"{MADE}{ROW}\n".replace("@", "backup")
+    (tmp_path / "d.sql").write_text(_about(MADE + backup + own + "\n"))
+    with pytest.raises(TraceError, match=TABLE):
+        read_configurations(tmp_path / "d.sql")
+    (tmp_path / "d.sql").write_text(backup)
+    assert len(read_configurations(tmp_path / "d.sql").table()) == 1
+
+
+@pytest.mark.parametrize("text", ["NULL", "TRUE", "'sp-mz'", "-1", "1.5", "''"])
+def test_applications_have_numbers(tmp_path: Path, text: str) -> None:
+    """Whatever else stands in the column is refused; one number is one application, however it is written."""
+    right = _about(MADE + ROW.rstrip(";") + ",(2,1.0,8,8,51,60,900),(3,'01',16,8,51,40,1700)")
+    (tmp_path / "d.sql").write_text(right + ";\n")
+    assert list(read_configurations(tmp_path / "d.sql").tables) == ["1"]
+    (tmp_path / "d.sql").write_text(right + f",(4,{text},4,8,80,90,500);\n")
+    with pytest.raises(TraceError, match=r"d\.sql:2: field 'job_id': expected the number of an application"):
+        read_configurations(tmp_path / "d.sql")

@@ -370,3 +370,33 @@ def test_a_requeued_job_that_is_cancelled_in_the_queue_is_over(tmp_path: Path) -
         job("6", at="00:00:00"),
     )
     assert trace.jobs.submit_s.tolist() == [0.0, 28800.0]
+
+
+@pytest.mark.parametrize("state", ["PREEMPTED", "NODE_FAIL", "REQUEUED"])
+def test_a_number_used_again_long_after_its_nodes_were_lost_is_another_job(tmp_path: Path, state: str) -> None:
+    """Slurm submits a job again when it requeues it, not years later."""
+    trace = read(
+        tmp_path,
+        "JobIDRaw|Submit|Start|ElapsedRaw|AllocNodes|User|State",
+        f"100|2022-01-01T00:00:00|2022-01-01T00:01:00|3600|4|ann|{state}",
+        "101|2022-01-01T00:00:00|2022-01-01T00:01:00|3600|4|bob|COMPLETED",
+        "100|2024-06-01T00:00:00|2024-06-01T00:01:00|1800|1|ann|COMPLETED",
+    )
+    found = zip(trace.jobs.job_id.tolist(), trace.jobs.work_s.tolist(), strict=True)
+    assert sorted(found) == [(100, 1800.0), *([(100, 3600.0)] if state != "REQUEUED" else []), (101, 3600.0)]
+    assert trace.jobs.recorded_wait_s.max() == 60.0
+
+
+@pytest.mark.parametrize("state", ["PREEMPTED", "NODE_FAIL", "REQUEUED"])
+@pytest.mark.parametrize("older", ["Unknown|Unknown|0|0|ann|PENDING", "2024-01-01T01:00:00|Unknown|9|2|ann|RUNNING"])
+def test_a_row_of_an_older_dump_parts_no_job(tmp_path: Path, state: str, older: str) -> None:
+    """Dumps of two days, one behind the other: what had not ended in the first is the job of the second."""
+    trace = read(
+        tmp_path,
+        "JobID|Submit|Start|End|ElapsedRaw|AllocNodes|User|State",
+        f"7|2024-01-01T00:00:00|{older}",
+        f"7|2024-01-01T00:00:00|2024-01-01T01:00:00|2024-01-01T03:00:00|7200|2|ann|{state}",
+        "7|2024-01-01T03:00:00|2024-01-01T03:00:10|2024-01-01T04:00:10|3600|2|ann|COMPLETED",
+    )
+    assert trace.jobs.work_s.tolist() == [3600.0]
+    assert trace.jobs.recorded_wait_s.tolist() == [10810.0]

@@ -16,6 +16,7 @@ from wattline.formats.jobs.sacct.read import read_sacct
 BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
 ENDS = ("COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "CANCELLED by 1000", "DEADLINE")
 LOST = ("REQUEUED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL")
+ENDLESS = ("PENDING", "RUNNING", "CANCELLED")
 Truth = tuple[int, str, int, int, int, int]
 """Number, user, first submission, wait (−1: not known), run time and nodes."""
 
@@ -120,6 +121,17 @@ class Lives:
         self.truth[number, user, first, start - first, elapsed, nodes] += 1
         return start + elapsed
 
+    def _older(self, at: int) -> list[dict[str, str]]:
+        """Return what a dump of an earlier second showed of jobs that had not ended."""
+        rows = []
+        for one in self.records:
+            if one.submit <= at and (one.start is None or at < one.start + one.elapsed) and one.state not in ENDLESS:
+                waits = one.start is None or at < one.start
+                shown = (None, 0, "PENDING") if waits else (one.start, at - (one.start or 0), "RUNNING")
+                start, elapsed, state = shown
+                rows.append(Record(one.number, one.user, one.submit, start, elapsed, one.nodes, state).cells())
+        return rows
+
     def dump(self) -> str:
         """Print the records, their columns and rows in any order."""
         rng = self.rng
@@ -131,6 +143,8 @@ class Lives:
         rng.shuffle(columns)
         rows = [record.cells() for record in self.records]
         rng.shuffle(rows)
+        if self.starts and rng.random() < 0.5:
+            rows = self._older(rng.randint(1, 20000)) + rows
         lines = ["|".join(columns), *("|".join(row[name] for name in columns) for row in rows)]
         return "\n".join(lines) + "\n"
 

@@ -206,7 +206,7 @@ def _row(path: Path | str, line: int, cells: Mapping[str, Any], header: Header, 
         )
     return Row(
         line,
-        _text(cells, header, "application"),
+        _application(path, line, cells, header),
         nodes,
         cores,
         cap_w,
@@ -218,6 +218,22 @@ def _row(path: Path | str, line: int, cells: Mapping[str, Any], header: Header, 
         longest,
         _yes(path, line, cells, header),
     )
+
+
+def _application(path: Path | str, line: int, cells: Mapping[str, Any], header: Header) -> str:
+    """Return the name of an application; that of a job_details_table is a number, however it is written."""
+    text = _text(cells, header, "application")
+    if "application" not in header.found or header.found["application"][0] not in DETAILS["application"]:
+        return text
+    try:
+        number = float(text) if "_" not in text and text.isascii() else math.nan
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < 2**53 or number != int(number):
+        name = header.found["application"][0]
+        hint = "give names of applications in a second file, or in a column application"
+        raise TraceError.at(path, "expected the number of an application", line=line, field=name, value=text, hint=hint)
+    return str(int(number))
 
 
 def _power(job_w: float, node_w: float, nodes: int, cap_w: float, node: Socketed, at: Any) -> float:
@@ -250,7 +266,8 @@ def _power(job_w: float, node_w: float, nodes: int, cap_w: float, node: Socketed
 
 
 def _text(cells: Mapping[str, Any], header: Header, what: str) -> str:
-    return str(cells[header.found[what][0]] or "").strip() if what in header.found else ""
+    cell = cells[header.found[what][0]] if what in header.found else None
+    return "" if cell is None else str(cell).strip()
 
 
 def _yes(path: Path | str, line: int, cells: Mapping[str, Any], header: Header) -> bool | None:

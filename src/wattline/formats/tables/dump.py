@@ -108,7 +108,7 @@ class _Dump:
     used: str = ""
     """The database that USE names."""
     places: set[str] = field(default_factory=set)
-    """The databases that rows were put into."""
+    """The databases in which the table was created, or rows were put into it."""
     since: int | None = None
     """How many parts there were when the transaction began that no COMMIT has ended."""
     by_hand: bool = False
@@ -133,18 +133,18 @@ class _Dump:
         return TraceError.at(self.path, problem, line=self.text.count("\n", 0, at) + 1, hint=hint)
 
     def _table(self) -> str:
-        """Return the name of the table of configurations: known, or the only one that has rows."""
+        """Return the name of the table of configurations: known, or the only one where nothing speaks of that."""
         inserted = sorted({match[2] for one in self.statements if (match := _INSERT.match(one.words))})
-        if not inserted:
-            return TABLE
-        own = TABLE if TABLE in inserted else inserted[0]
-        if own != TABLE and len(inserted) > 1:
+        if not inserted or any(_speaks_of(one, TABLE) for one in self.statements):
+            alike = [name for name in inserted if name.lower() == TABLE]
+            if len(alike) > 1:
+                told = f"{' and '.join(alike)} are one table for some databases, two for others"
+                raise TraceError.at(self.path, told)
+            return alike[0] if alike else TABLE
+        if len(inserted) > 1:
             told = f"holds several tables ({', '.join(inserted)}), none is called {TABLE}"
             raise TraceError.at(self.path, told)
-        alike = [name for name in inserted if name.lower() == own.lower()]
-        if len(alike) > 1:
-            raise TraceError.at(self.path, f"{' and '.join(alike)} are one table for some databases, two for others")
-        return own
+        return inserted[0]
 
     def _take(self, one: _Statement) -> None:
         insert, create, use = (kind.match(one.words) for kind in (_INSERT, _CREATED, _USED))
@@ -159,7 +159,7 @@ class _Dump:
             self.since = None
         if self.since is None and (self.by_hand or _OPENS.match(one.words)):
             self.since = len(self.parts)
-        if self.routine and self._mentioned(one):
+        if self.routine and _speaks_of(one, self.own):
             raise self.wrong(one, f"{self.own}: a statement of a procedure, a trigger or after one: {READ}")
         if insert is not None and insert[2] == self.own:
             self._insert(one, insert)
@@ -179,6 +179,7 @@ class _Dump:
 
     def _create(self, one: _Statement, create: re.Match[str]) -> None:
         columns, after = _columns(one.words[create.end() :])
+        self.places.add(create[1] or self.used)
         if self.created not in (None, columns):
             raise self.wrong(one, f"{self.own} is created a second time, with other columns")
         if re.search(r"\b(?:SELECT|AS)\b", re.sub(_TEXT, "", after), re.IGNORECASE):
@@ -186,17 +187,18 @@ class _Dump:
         self.created = columns
 
     def _is_harmless(self, one: _Statement) -> bool:
-        if not self._mentioned(one):
+        if not _speaks_of(one, self.own):
             return True
         filled = _FILLED.match(one.words)
         if filled is not None and filled[2].lower() != self.own.lower():
             return True
         return _HARMLESS.match(one.words) is not None or (not self.parts and _DROPPED.match(one.words) is not None)
 
-    def _mentioned(self, one: _Statement) -> bool:
-        """Tell whether a statement speaks of the table, in whatever letters."""
-        bare = re.sub(_TEXT, "", one.words)
-        return re.search(rf"(?<!\w){self.own}(?!\w)", bare, re.IGNORECASE) is not None
+
+def _speaks_of(one: _Statement, table: str) -> bool:
+    """Tell whether a statement speaks of a table, in whatever letters."""
+    bare = re.sub(_TEXT, "", one.words)
+    return re.search(rf"(?<!\w){table}(?!\w)", bare, re.IGNORECASE) is not None
 
 
 def _values(dump: _Dump) -> Iterator[tuple[int, Sequence[str]]]:

@@ -7,8 +7,9 @@ limit, user, account, partition, job name (as the job's kind), priority, consume
 A job is a record that ran and ended. Steps are not jobs; jobs cancelled before they started, jobs still pending or
 running, and earlier runs of a requeued job (``sacct --duplicates`` prints them) are dropped and counted. A requeued job
 counts from its first submission: Slurm gives it a new submit time with every requeue. A job number that comes again for
-another user, or after its job had ended, is another job. Times are local to the machine
-that printed them: ``timezone`` (such as ``Europe/Paris``) makes them absolute; without it they are taken as UTC.
+another user, or after its job had ended, or lost its nodes more than a day before, is another job. Times are local to
+the machine that printed them: ``timezone`` (such as ``Europe/Paris``) makes them absolute; without it they are taken as
+UTC.
 """
 
 from __future__ import annotations
@@ -190,7 +191,7 @@ def _drop_what_did_not_run(
     begun = _begun(dump, rows, keep.size)
     user = dump.read.coders["user"].codes[rows] if rows.size and dump.among(*NAMED["user"]) else None
     key = dump.read.submit_keys() if dump.read.odd_submits else submit
-    job = tell_apart(rows, job, user, (submit, begun, elapsed), key, lost)
+    job = tell_apart(rows, job, user, (submit, begun, elapsed), key, lost, goes_on)
     later = (goes_on | never) & np.isfinite(submit)
     old = _superseded(keep, job, (submit, begun, elapsed))
     old |= keep & _came_again(later, never, job, (submit, begun), lost)
@@ -266,17 +267,24 @@ def _came_again(later: Mask, over: Mask, job: Ints, times: tuple[Floats, Floats]
     if not later.any():
         return np.zeros_like(later)
     submit, begun = times
-    frame = pl.DataFrame({"job": job, "row": np.arange(later.size), "at": submit, "begun": begun, "over": over})
+    rows = np.arange(later.size)
+    frame = pl.DataFrame({"job": job, "at": submit, "over": over, "start": begun, "behind": rows})
+    waits = pl.col("start").is_infinite()
     last = (
         frame.filter(pl.Series(later))
-        .sort("at", "begun", "over", "row")
-        .unique(["job"], keep="last", maintain_order=True)
+        .filter(pl.col("at") == pl.col("at").max().over("job"))
+        .group_by("job")
+        .agg(
+            pl.col("at").first(),
+            pl.col("over").any(),
+            pl.col("start").filter(~waits).max(),
+            pl.col("behind").filter(waits).max(),
+        )
     )
-    last = last.select("job", again="at", start="begun", behind="row", closed="over")
-    known = frame.join(last, on="job", how="left", maintain_order="left")
-    again, start, behind = (known[name].to_numpy() for name in ("again", "start", "behind"))
-    closed = known["closed"].fill_null(value=False).to_numpy()
-    follows = closed | np.where(np.isfinite(start), start > begun, behind > np.arange(later.size))
+    known = frame.select("job").join(last, on="job", how="left", maintain_order="left")
+    again, start = known["at"].to_numpy(), known["start"].to_numpy()
+    behind, closed = known["behind"].fill_null(-1).to_numpy(), known["over"].fill_null(value=False).to_numpy()
+    follows = closed | (start > begun) | (behind > rows)
     came: Mask = (again > submit) | ((again == submit) & lost & follows)
     return came
 
