@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from pathlib import Path
@@ -45,6 +46,72 @@ def test_a_run_is_ended(folder: Path, command: str, compiled: bool) -> None:
     _, said = started.communicate(timeout=300)
     assert started.returncode == 2, said
     assert f"stays_{compiled}.py:4: policy 'stays' did not come back within 0.5 s" in said.splitlines()[-1]
+
+
+HELD = {
+    "search": "    import re\n    re.match(r'(a+)+$', 'a' * 60 + 'b')\n    return 0\n",
+    "sum": "    return sum(range(10**15))\n",
+}
+"""Bodies of plain policies that let nobody have Python's lock."""
+
+NEEDS_JIT = pytest.mark.skipif(not JIT, reason="the guard is compiled")
+
+
+@NEEDS_JIT
+@pytest.mark.parametrize("body", HELD)
+def test_a_policy_that_keeps_pythons_lock_is_ended(tmp_path: Path, body: str) -> None:
+    """Nothing in Python could end it: the same line and exit code come from outside of Python."""
+    (tmp_path / "stays.py").write_text(HEAD.format(compiled=False) + HELD[body])
+    (tmp_path / "run.toml").write_text(SCENARIO.format(select='"stays.py"'))
+    started = wattline(tmp_path, "run", "run.toml")
+    _, said = started.communicate(timeout=300)
+    assert started.returncode == 2, said
+    assert "stays.py:4: policy 'stays' did not come back within 0.5 s" in said.splitlines()[-1]
+
+
+@NEEDS_JIT
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_are_heard_where_pythons_lock_is_kept(tmp_path: Path, number: signal.Signals) -> None:
+    """The process ends with the signal's exit code, and says which policy was at work."""
+    (tmp_path / "stays.py").write_text(
+        HEAD.format(compiled=False) + "    open('at-work', 'w').close()\n" + HELD["search"]
+    )
+    (tmp_path / "run.toml").write_text(SCENARIO.format(select='"stays.py"'))
+    started = wattline(tmp_path, "run", "run.toml", limit_s="600")
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline and not (tmp_path / "at-work").exists():
+        time.sleep(0.05)
+    started.send_signal(number)
+    _, said = started.communicate(timeout=60)
+    assert started.returncode == 128 + number, said
+    assert "interrupted while" in said.splitlines()[-1]
+    assert "policy 'stays' was at work" in said.splitlines()[-1]
+
+
+@NEEDS_JIT
+@pytest.mark.parametrize("words", [("run", "run.toml"), ("check-policy", "stays.py", "--time-limit", "0.5")])
+def test_an_import_that_never_ends_is_ended(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """The file is named, though it never got as far as a policy."""
+    (tmp_path / "stays.py").write_text("while True:\n    pass\n")
+    (tmp_path / "run.toml").write_text(SCENARIO.format(select='"stays.py"'))
+    started = wattline(tmp_path, *words)
+    _, said = started.communicate(timeout=300)
+    assert started.returncode == 2, said
+    assert "stays.py: importing it did not come to an end within 0.5 s" in said.splitlines()[-1]
+
+
+@TIERS
+def test_what_a_policy_prints_is_no_result(tmp_path: Path, compiled: bool) -> None:
+    """``--json`` prints the result and nothing else on standard output."""
+    body = "    print(7)\n    return 0\n"
+    head = HEAD.format(compiled=compiled).replace("'select'", "'learn'")
+    (tmp_path / "says.py").write_text(head + body)
+    (tmp_path / "run.toml").write_text(SCENARIO.format(select='"easy"') + 'learn = "says.py"\n')
+    started = wattline(tmp_path, "run", "run.toml", "--json", "--no-report", limit_s="60")
+    out, said = started.communicate(timeout=300)
+    assert started.returncode == 0, said
+    assert json.loads(out)["stopped"] == "done"
+    assert "7\n7\n" in said
 
 
 @TIERS

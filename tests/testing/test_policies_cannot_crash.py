@@ -13,6 +13,7 @@ import pytest
 from engine.worlds import check_structure, cluster, policies, run, table
 from wattline.control.catalog import find
 from wattline.control.users import witness
+from wattline.control.users.guard import time_limit
 from wattline.control.users.witness import LOGS, Witness
 from wattline.errors import EndlessError, PolicyError
 from wattline.kernel.compiled import JIT
@@ -21,7 +22,6 @@ from wattline.model.mechanism import Mechanism
 from wattline.model.state.record import WRITES
 from wattline.sim.simulate import Simulation
 from wattline.wiring.options import Options
-from wattline.wiring.watched import time_limit
 
 NEEDS_JIT = pytest.mark.skipif(not JIT, reason="about compiled policies")
 TIERS = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=NEEDS_JIT)], ids=["python", "compiled"])

@@ -26,8 +26,8 @@ from typing import Any
 from user_policies.grammar import SLOTS, Policy, generate
 from user_policies.trial import ENDLESS, RIGHT, try_policy
 from wattline.control.users import compile as compiling
+from wattline.control.users.guard import LIMIT_KEY
 from wattline.kernel.compiled import JIT
-from wattline.wiring.watched import LIMIT_KEY
 
 LIMIT_S, HUNG_S, SAY_EVERY_S = 1.0, 120.0, 30.0
 """How long a call of a policy may take, and how long a process may that tries one; how often the count is said."""

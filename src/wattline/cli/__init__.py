@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from wattline.cli.apart import results_apart
 from wattline.cli.complaints import BAD_INPUT, BROKEN_PIPE, FAILED, INTERRUPTED, complain, said, show_warning
 from wattline.errors import InputError, RunError, WattlineError, cut, shorten
 from wattline.memory import require_room
@@ -62,6 +63,9 @@ def main() -> None:
 
         begin(sys.argv[1:])
         simulates = sys.argv[1] in COMMANDS
+    from wattline import process
+
+    process.own = True
     code = call(sys.argv[1:])
     gc.freeze()
     stopped = code in (INTERRUPTED, 128 + signal.SIGTERM)
@@ -89,7 +93,8 @@ def call(arguments: list[str]) -> int:
         _refuse_bytes(arguments)
         if "--help" not in arguments:
             require_room()
-        code = _dispatch(arguments)
+        with results_apart(wanted="--json" in arguments):
+            code = _dispatch(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         # whoever read our output has seen enough; keep the interpreter from complaining at exit

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from wattline.api.listener import Listener, Meter, stop_signals
+from wattline.cli.apart import results
 from wattline.finite import to_finite
 
 WIDTH = 80
@@ -55,7 +56,7 @@ class Terminal(Listener):
     def data(self, value: Any) -> None:
         """Print the result for programs, if that was asked for: null where there is no finite number."""
         if self.as_json:
-            sys.stdout.write(json.dumps(to_finite(value), ensure_ascii=False, allow_nan=False, default=str) + "\n")
+            results().write(json.dumps(to_finite(value), ensure_ascii=False, allow_nan=False, default=str) + "\n")
 
     def say(self, text: str) -> None:
         """Write a remark to standard error."""

@@ -6,12 +6,12 @@ import warnings
 from pathlib import Path
 
 from wattline.control.catalog import load, named
+from wattline.control.users.guard import time_limit
 from wattline.control.users.proven import remember
 from wattline.errors import EndlessError, PolicyError
 from wattline.model.mechanism import Mechanism
 from wattline.testing.checks import CHECKS, SAFETY, Check, Params, applies, explain, title
 from wattline.testing.report import Report, Row
-from wattline.wiring.watched import time_limit
 
 
 def checks_for(mechanism: Mechanism) -> list[Check]:
@@ -49,7 +49,8 @@ def check_policy_file(path: Path | str, *, call_limit_s: float = CALL_LIMIT_S) -
     report = Report(str(path))
     file, wanted = named(str(path))
     try:
-        there = load(Path(file))
+        with time_limit(call_limit_s):
+            there = load(Path(file))
     except PolicyError as problem:
         return Report(str(path), [Row("file", passed=False, detail=str(problem))])
     found = [m for m in there if wanted in (None, m.name)]

@@ -7,7 +7,6 @@ second. Runs of built-in policies do not come here.
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import ctypes
 import threading
@@ -15,25 +14,18 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from wattline.arrays import Ints
 from wattline.control.users.complaints import where
+from wattline.control.users.guard import GRACE_S, guarded, limit_s, longer
 from wattline.errors import EndlessError
 from wattline.kernel.compiler import compiles, nobody_compiles, waits_for_the_compiler
 from wattline.model.mechanism import Mechanism
 from wattline.model.state.record import State
 from wattline.model.state.spare import CALLS, WHO
-from wattline.units import environment_number
 
 LOOK_S = 0.05
-GRACE_S = 0.5
-"""How long a call of a policy may go on after Ctrl-C before it is left alone."""
-
 TRIES = 20
 """How often ending a policy is tried that is at the compiler's door."""
-
-RUN_LIMIT_S = 60.0
-"""How long one call of a user's policy may take in a run."""
-
-LIMIT_KEY = "WATTLINE_POLICY_TIME_LIMIT"
 
 Look = Callable[[], None]
 
@@ -42,27 +34,6 @@ class _StoppedError(BaseException):
     """Raised inside a plain-Python policy that did not come back."""
 
     ends_policies = True
-
-
-_limit: contextvars.ContextVar[float | None] = contextvars.ContextVar("policy_time_limit", default=None)
-
-
-@contextlib.contextmanager
-def time_limit(seconds: float) -> Any:
-    """Let one call of a policy take at most so long, meanwhile."""
-    token = _limit.set(seconds)
-    try:
-        yield
-    finally:
-        _limit.reset(token)
-
-
-def limit_s() -> float:
-    """Return how long one call of a policy may take: what was set for now, what the environment says, or a minute."""
-    given = _limit.get()
-    if given is not None:
-        return given
-    return environment_number(LIMIT_KEY, RUN_LIMIT_S, "seconds, or inf for no limit")
 
 
 left_behind: list[str] = []
@@ -123,10 +94,24 @@ def watched(work: Callable[[], Any], state: State, slots: Sequence[Mechanism], l
     work is done, as ``Later``.
     """
     words, most_s = state.words, limit_s()
-    worker = _Worker(work)
+
+    def ends() -> list[str]:
+        return [_endless(policy, most_s) for policy in slots]
+
+    def stops() -> list[str]:
+        return [_unheard(policy) for policy in slots]
+
+    with guarded(words[WHO : CALLS + 1], ends, stops, most_s) as beat:
+        return _watched(_Worker(work), words, slots, look, beat, most_s)
+
+
+def _watched(
+    worker: _Worker, words: Ints, slots: Sequence[Mechanism], look: Look | None, beat: Callable[[], None], most_s: float
+) -> Any:
     seen, since = -1, time.monotonic()
     asked: BaseException | None = None
     while not worker.done.is_set():
+        beat()
         try:
             worker.done.wait(LOOK_S)
             if look is not None and asked is None and not worker.done.is_set():
@@ -158,10 +143,15 @@ class Later(Exception):  # noqa: N818  (no error: the work was done, and then so
 def _give_up(worker: _Worker, policy: Mechanism, asked: BaseException | None, most_s: float) -> None:
     worker.stop()
     if asked is not None:
-        left_behind.append(f"interrupted while {where(policy)} was at work, which did not come back")
+        left_behind.append(_unheard(policy))
         raise KeyboardInterrupt(left_behind[-1]) from None
-    left_behind.append(
-        f"{where(policy)} did not come back within {most_s:g} s, an endless loop perhaps (one that needs longer: "
-        f"{LIMIT_KEY}=SECONDS)"
-    )
+    left_behind.append(_endless(policy, most_s))
     raise EndlessError(left_behind[-1])
+
+
+def _endless(policy: Mechanism, most_s: float) -> str:
+    return f"{where(policy)} did not come back within {most_s:g} s, an endless loop perhaps ({longer()})"
+
+
+def _unheard(policy: Mechanism) -> str:
+    return f"interrupted while {where(policy)} was at work, which did not come back"

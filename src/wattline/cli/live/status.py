@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from wattline.cli.apart import results
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import InputError
 
@@ -47,7 +48,7 @@ def status(
         return
     document = fetch(path)
     if as_json:
-        sys.stdout.write(f"{document.to_json()}\n")
+        results().write(f"{document.to_json()}\n")
     else:
         terminal.line(text(document))
 
@@ -66,4 +67,4 @@ def dashboard(*, as_json: Json = False, quiet: Quiet = False) -> None:
 
     text = resources.files("wattline.live.watch").joinpath("dashboards/wattline.json").read_text(encoding="utf-8")
     if as_json or not quiet:
-        sys.stdout.write(text)
+        results().write(text)
