@@ -204,7 +204,7 @@ def test_far_waits_are_doubted(wattline: Call, folder: Path) -> None:
     text = swf("; MaxNodes: 8\n", (8,), every_s=100, run_s=400, wait_s=lambda _: 30)
     said, _, page = replayed(wattline, folder, text)
     assert loud(said, page, "WAITS FAR LONGER THAN RECORDED: median ")
-    assert loud(said, page, "LOAD 4.07, ABOVE 1: more work is submitted than 8 nodes can do")
+    assert loud(said, page, "LOAD 4.00, ABOVE 1: more work is submitted than 8 nodes can do")
     assert "SHORTER" not in said
     text = swf("; MaxNodes: 64\n", (8,), wait_s=lambda _: 9000)
     said, _, page = replayed(wattline, folder, text)
@@ -238,6 +238,19 @@ def test_a_plausible_run_is_not_doubted(wattline: Call, folder: Path) -> None:
     assert "WARNING" not in said
     _, found, _ = replayed(wattline, folder, swf("; MaxNodes: 8\n", (8,), jobs=9, every_s=1, wait_s=lambda _: 0))
     assert found["doubts"] == []
+
+
+def test_a_machine_that_is_exactly_full_is_not_doubted(wattline: Call, folder: Path) -> None:
+    """A hundred seconds of the whole machine every hundred seconds is a load of 1, of which nobody waits. Where the log
+    recorded no waits either, that nothing waits is no sign of anything.
+    """
+    text = swf("; MaxNodes: 8\n", (8,), jobs=100, every_s=100, run_s=100, wait_s=lambda _: 0)
+    _, found, page = replayed(wattline, folder, text)
+    assert found["doubts"] == []
+    assert "WARNING" not in page
+    text = swf("; MaxNodes: 8\n", (8,), jobs=100, every_s=100, run_s=101, wait_s=lambda i: i)
+    said, _, page = replayed(wattline, folder, text)
+    assert loud(said, page, "LOAD 1.01, ABOVE 1")
 
 
 def test_comparisons_say_the_same(wattline: Call, folder: Path) -> None:

@@ -118,7 +118,10 @@ IdlePowerFlag = Annotated[
     ),
 ]
 MaxPowerFlag = Annotated[
-    str | None, typer.Option(metavar="POWER", help='Power of a busy node (not of a processor), e.g. "350 W".')
+    str | None,
+    typer.Option(
+        metavar="POWER", help='Power of a busy node, e.g. "350 W" (of a processor where --nodes counts processors).'
+    ),
 ]
 JobsFlag = Annotated[int | None, typer.Option(help="Use only this many jobs from the start.")]
 SeedFlag = Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")]

@@ -50,7 +50,7 @@ def find_doubts(run: Run, wait_s: Distribution, recorded_s: Distribution) -> tup
         *_far_waits(run, wait_s, recorded_s),
         *_rounded(run),
         *_nobody_waits(wait_s, recorded_s),
-        *_overload(run),
+        *_overload(run, wait_s),
     )
 
 
@@ -119,18 +119,19 @@ def _rounded(run: Run) -> Iterator[str]:
 
 
 def _nobody_waits(wait_s: Distribution, recorded_s: Distribution) -> Iterator[str]:
-    if wait_s.count and wait_s.max == 0.0:
+    if wait_s.count and wait_s.max == 0.0 and not (recorded_s.count and recorded_s.max == 0.0):
         beside = f" (recorded p95: {show(recorded_s.p95, 's')})" if recorded_s.count else ""
         yield f"NOTHING EVER WAITS{beside}: is the machine larger than the log's?"
 
 
-def _overload(run: Run) -> Iterator[str]:
-    """Say that more work arrives than the machine can do from the first submission to the last."""
+def _overload(run: Run, wait_s: Distribution) -> Iterator[str]:
+    """Say that more work arrives before the last submission than the machine can do until then, and that jobs wait."""
     submit_s, nodes, work_s = (run.jobs[name].to_numpy() for name in ("submit_s", "nodes", "work_s"))
     span_s = float(submit_s.max() - submit_s.min())
-    offered = float(np.nansum(np.where(nodes <= run.nodes, nodes * work_s, 0.0)))
+    counts = (nodes <= run.nodes) & (submit_s < submit_s.max())
+    offered = float(np.nansum(np.where(counts, nodes * work_s, 0.0)))
     load = offered / (run.nodes * span_s) if span_s > 0 else math.nan
-    if load > 1.0:
+    if load > 1.0 and wait_s.max > 0.0:
         yield (
             f"LOAD {load:.2f}, ABOVE 1: more work is submitted than {run.nodes:,} {run.unit}s can do, so waits grow "
             "with the log's length; is the machine's size right?"
