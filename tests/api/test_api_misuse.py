@@ -23,6 +23,21 @@ def run() -> wl.Run:
     return wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4), name="small")
 
 
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"nodes": pl.Series([1])}, r"nodes=\[1\]: expected a whole number"),
+        ({"nodes": 4, "levels": pl.Series([1.0])}, r"levels=\[1.0\]: expected a table"),
+        ({"nodes": 4, "outages": pl.Series([1])}, r"outage=\[1\]: expected a table"),
+        ({"nodes": 4, "classes": pl.DataFrame({"a": [1]})}, "got a DataFrame of polars"),
+    ],
+)
+def test_columns_are_no_keys_of_a_machine(keys: dict[str, object], told: str) -> None:
+    """A column counts as the list of its values; a table of columns is refused. Polars' own errors came out."""
+    with pytest.raises(wl.InputError, match=told):
+        wl.simulate(wl.from_frame(COLUMNS), wl.Machine(**keys))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("column", ["submit_s", "work_s", "user", "series_w"])
 @pytest.mark.parametrize(
     "values",

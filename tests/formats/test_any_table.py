@@ -140,6 +140,15 @@ def test_durations_as_they_come(tmp_path: Path, cell: str, unit: str, seconds: f
     assert read_trace(path, columns={"submit_s": "t", "work_s": f"r{unit}"}).jobs.work_s.tolist() == [seconds]
 
 
+def test_days_and_a_number_without_a_unit_are_no_duration(tmp_path: Path) -> None:
+    """``1 day 5`` does not say of what there are five: it was taken for hours."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("t,r,nodes\n0,60,1\n1,1 day 5,1\n2,1 day 05:00,1\n")
+    trace = read_trace(path, columns={"submit_s": "t", "work_s": "r"})
+    assert trace.jobs.work_s.tolist() == [60.0, 104400.0]
+    assert [note.count for note in trace.notes if note.action == "dropped"] == [1]
+
+
 def test_nodes_come_from_processors(tmp_path: Path) -> None:
     """Processors make whole nodes of as many as are said; a job's own power is shared by them."""
     path = tmp_path / "jobs.csv"

@@ -126,6 +126,21 @@ def test_a_priority_that_is_no_finite_number_is_counted(tmp_path: Path, text: st
         read(tmp_path, *rows, strict=True)
 
 
+@pytest.mark.parametrize("text", ["4294967294", "4294967295"])
+def test_slurms_numbers_for_no_value_are_no_values(tmp_path: Path, text: str) -> None:
+    """Of a job whose AllocNodes is NO_VAL the requested nodes count; its limit is not known."""
+    rows = (
+        "JobID|Submit|Start|ElapsedRaw|AllocNodes|ReqNodes|TimelimitRaw|State",
+        f"1|2024-03-01T00:00:00|2024-03-01T00:00:00|60|{text}|2|{text}|COMPLETED",
+        "2|2024-03-01T00:00:00|2024-03-01T00:00:00|60|2|2|1|COMPLETED",
+    )
+    trace = read(tmp_path, *rows)
+    assert trace.jobs.nodes.tolist() == [2, 2]
+    assert trace.jobs.request_s.tolist()[1] == 60.0
+    assert not trace.jobs.request_s[0] < math.inf
+    assert read(tmp_path, rows[0], rows[1].replace("|2|4", f"|{text}|4", 1), rows[2]).jobs.job_id.tolist() == [2]
+
+
 def test_runs_of_a_requeued_job_stand_in_any_order(tmp_path: Path) -> None:
     """A run that lost its nodes belongs to the later one of its job, also where that stands before it."""
     rows = [job("3", at="00:20:00", elapsed="00:05:00"), job("3", at="00:10:00", state="NODE_FAIL"), job("4")]

@@ -20,8 +20,13 @@ def as_plain(value: Any) -> Any:
             value.encode()
         except UnicodeEncodeError:
             raise InputError(f"{shorten(value)}: is not UTF-8 text, which no journal could hold") from None
-    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):  # without loading numpy for those who use none
+    package = type(value).__module__.partition(".")[0]  # without loading packages for those who use none
+    if package == "numpy" and hasattr(value, "tolist"):
         return value.tolist()
+    if package in ("polars", "pandas"):
+        if type(value).__name__ == "Series":
+            return as_plain(value.to_list())
+        raise InputError(f"expected what a scenario can hold, got a {type(value).__name__} of {package}")
     if isinstance(value, Mapping):
         return {as_plain(key): as_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -28,7 +28,10 @@ UNFINISHED = (
     "STAGE_OUT",
 )
 LOST_ITS_NODES = ("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REQUEUED")
-_UNKNOWN_WORDS = ("unknown", "none", "n/a", "invalid", "")
+_NO_VALUES = ("4294967294", "4294967295", "18446744073709551614", "18446744073709551615")
+"""Slurm's numbers for no value, and for no bound: the greatest two of 32 and of 64 bits."""
+_NO_NUMBERS = [float(text) for text in _NO_VALUES]
+_UNKNOWN_WORDS = ("unknown", "none", "n/a", "invalid", "", *_NO_VALUES)
 UNLIMITED_WORDS = (*_UNKNOWN_WORDS, "unlimited", "infinite", "partition_limit", "not_set")
 """Slurm's words for no time limit of a job's own, and for no value."""
 _SUFFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
@@ -44,6 +47,12 @@ def numbers(texts: pl.Series) -> Floats:
     values = texts.str.slice(0, LONGEST).cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
     short = (texts.str.len_bytes() <= LONGEST).fill_null(value=False).to_numpy()
     return np.where(np.isfinite(values) & short, values, np.nan)
+
+
+def slurm_numbers(texts: pl.Series) -> Floats:
+    """Return plain finite numbers; none of those by which Slurm says that it has no value."""
+    values = numbers(texts)
+    return np.where(np.isin(values, _NO_NUMBERS), np.nan, values)
 
 
 def leading_integer(texts: pl.Series) -> Floats:

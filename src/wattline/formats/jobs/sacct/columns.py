@@ -84,8 +84,8 @@ class Columns:
             if texts is not None:
                 self.coders[name].add(fields.state(texts) if name == "state" else texts)
         for name, texts, read in (
-            ("limit", first(*_LIMITS), fields.numbers if "timelimitraw" in frame.columns else fields.clock_s),
-            ("priority", first("priority"), fields.numbers),
+            ("limit", first(*_LIMITS), fields.slurm_numbers if "timelimitraw" in frame.columns else fields.clock_s),
+            ("priority", first("priority"), fields.slurm_numbers),
             ("energy", first(*_ENERGIES), fields.scaled_numbers),
         ):
             if texts is not None:
@@ -170,7 +170,7 @@ class Columns:
         """Take run times, from the most exact column there is; NaN where unknown."""
         told = raw if raw is not None else clock
         if told is not None:
-            elapsed = fields.numbers(told) if raw is not None else fields.clock_s(told)
+            elapsed = fields.slurm_numbers(told) if raw is not None else fields.clock_s(told)
             unread = np.isnan(elapsed) & ~fields.is_unknown(told)
         elif start is not None and end is not None:
             elapsed = self._instants(end) - self._instants(start)
@@ -188,13 +188,13 @@ class Columns:
         for name in NODES:
             if name in frame.columns:
                 texts = frame[name].str.strip_chars()
-                given = fields.numbers(texts.str.extract(r"(?:^|,)node=(\d+)") if name == "alloctres" else texts)
+                given = fields.slurm_numbers(texts.str.extract(r"(?:^|,)node=(\d+)") if name == "alloctres" else texts)
                 first = given if first is None else first
                 nodes = given if nodes is None else np.where(nodes > 0, nodes, given)
                 if name != "alloctres":
                     unread |= np.isnan(given) & ~fields.is_unknown(texts)
         if nodes is None and cpus is not None:
-            given = fields.numbers(cpus)
+            given = fields.slurm_numbers(cpus)
             nodes = np.ceil(given / self._cores_per_node)
             self.pieces.add("rounded", given % self._cores_per_node != 0)
             unread = np.isnan(given) & ~fields.is_unknown(cpus)
