@@ -69,6 +69,23 @@ def test_a_policy_that_keeps_pythons_lock_is_ended(tmp_path: Path, body: str) ->
     assert "stays.py:4: policy 'stays' did not come back within 0.5 s" in said.splitlines()[-1]
 
 
+def test_a_process_that_was_stopped_did_nothing_meanwhile(tmp_path: Path) -> None:
+    """Time between Ctrl-Z and ``fg`` is none of a policy's: the call that was at work came to its end."""
+    body = "    import os, time\n    if not os.path.exists('at-work'):\n        open('at-work', 'w').close()\n"
+    text = HEAD.format(compiled=False) + body + "        time.sleep(2)\n    return 0\n"
+    (tmp_path / "stays.py").write_text(text)
+    (tmp_path / "run.toml").write_text(SCENARIO.format(select='"stays.py"'))
+    started = wattline(tmp_path, "run", "run.toml", limit_s="3")
+    until = time.monotonic() + 300
+    while not (tmp_path / "at-work").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    started.send_signal(signal.SIGSTOP)
+    time.sleep(6)
+    started.send_signal(signal.SIGCONT)
+    _, said = started.communicate(timeout=300)
+    assert "policy 'stays' does not start job 1" in said.splitlines()[-1]
+
+
 @NEEDS_JIT
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_are_heard_where_pythons_lock_is_kept(tmp_path: Path, number: signal.Signals) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from wattline.arrays import Ints
 from wattline.control.users.complaints import where
-from wattline.control.users.guard import GRACE_S, guarded, limit_s, longer
+from wattline.control.users.guard import GRACE_S, LONGEST_LOOK_S, guarded, limit_s, longer
 from wattline.errors import EndlessError
 from wattline.kernel.compiler import compiles, nobody_compiles, waits_for_the_compiler
 from wattline.model.mechanism import Mechanism
@@ -108,7 +108,7 @@ def watched(work: Callable[[], Any], state: State, slots: Sequence[Mechanism], l
 def _watched(
     worker: _Worker, words: Ints, slots: Sequence[Mechanism], look: Look | None, beat: Callable[[], None], most_s: float
 ) -> Any:
-    seen, since = -1, time.monotonic()
+    seen, stood, last = -1, 0.0, time.monotonic()
     asked: BaseException | None = None
     while not worker.done.is_set():
         beat()
@@ -117,13 +117,14 @@ def _watched(
             if look is not None and asked is None and not worker.done.is_set():
                 look()
         except KeyboardInterrupt as problem:
-            asked, since, most_s = problem, time.monotonic(), GRACE_S
+            asked, stood, most_s = problem, 0.0, GRACE_S
         now = time.monotonic()
+        stood, last = stood + min(now - last, LONGEST_LOOK_S), now
         if int(words[CALLS]) != seen or words[WHO] == 0:
-            seen, since = int(words[CALLS]), now
-        elif now - since > most_s and worker.compiles():
-            since = now
-        elif now - since > most_s and not worker.done.is_set():
+            seen, stood = int(words[CALLS]), 0.0
+        elif stood > most_s and worker.compiles():
+            stood = 0.0
+        elif stood > most_s and not worker.done.is_set():
             _give_up(worker, slots[int(words[WHO]) - 1], asked, most_s)
     if worker.problem is not None:
         raise worker.problem

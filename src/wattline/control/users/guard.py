@@ -42,6 +42,10 @@ HELD_S = 1.0
 ENDLESS, INTERRUPTED = 2, 128
 """Exit codes: of a policy that does not come back, and, with its number added, of a signal that nobody hears."""
 
+LONGEST_LOOK_S = 0.5
+"""So much counts of the time since somebody looked: a process that was stopped (Ctrl-Z) did nothing meanwhile."""
+
+STOPS = (int(signal.SIGINT), int(signal.SIGTERM))
 _LOOK_US = 20_000
 _LINE = 1024
 
@@ -84,24 +88,29 @@ def _stand(desk: Any, beat: Any, lines: Any, sizes: Any) -> None:
     clock = np.zeros(2, np.int64)
     words = np.zeros(2, np.int64)
     got = np.zeros(16, np.uint8)
-    seen, since, asked, asked_s = np.int64(-1), 0.0, 0, 0.0
+    seen, beaten, last, asked = np.int64(-1), -1.0, np.inf, 0
+    stood, held, waited = 0.0, 0.0, 0.0  # seconds of the call, without a beat, and since somebody asked to stop
     while desk[ACTIVE] >= 0:
         _usleep(np.uint32(_LOOK_US))
         _clock(np.int32(desk[CLOCK]), clock.ctypes.data)
         now = clock[0] + 1e-9 * clock[1]
-        if desk[PIPE] >= 0 and _read(np.int32(desk[PIPE]), got.ctypes.data, np.uint64(1)) == 1:
-            asked, asked_s = int(got[0]), now
+        gone = max(min(now - last, LONGEST_LOOK_S), 0.0)
+        last, stood, held, waited = now, stood + gone, held + gone, waited + gone
+        if desk[PIPE] >= 0 and _read(np.int32(desk[PIPE]), got.ctypes.data, np.uint64(1)) == 1 and got[0] in STOPS:
+            asked, waited = int(got[0]), 0.0
         if desk[ACTIVE] == 0:
             seen, asked = np.int64(-1), 0
             continue
+        if beat[BEAT] != beaten:
+            beaten, held = beat[BEAT], 0.0
         _copy(words.ctypes.data, np.uint64(desk[ADDRESS]), np.uint64(16))
         if words[0] <= 0 or words[0] > sizes.shape[1] or words[1] != seen:
-            seen, since = words[1], now
+            seen, stood = words[1], 0.0
             continue
-        if now - beat[BEAT] < HELD_S:
+        if held < HELD_S:
             continue
-        endless = now - since > beat[MOST] + HELD_S
-        if endless or (asked > 0 and now - asked_s > GRACE_S + HELD_S):
+        endless = stood > beat[MOST] + HELD_S
+        if endless or (asked > 0 and waited > GRACE_S + HELD_S):
             which, slot = (0 if endless else 1), words[0] - 1
             _write(np.int32(2), lines[which, slot].ctypes.data, np.uint64(sizes[which, slot]))
             _end(np.int32(ENDLESS if endless else INTERRUPTED + asked))
@@ -134,7 +143,7 @@ class _Guard:
 
     def beat(self) -> None:
         """Say that Python has its turn."""
-        self.beats[BEAT] = time.clock_gettime(time.CLOCK_MONOTONIC)
+        self.beats[BEAT] += 1.0
 
     def take(self, words: Ints, ends: Sequence[str], stops: Sequence[str], most_s: float) -> None:
         """Look at a user's code from now on: who it is and its number of calls stand in ``words``."""
