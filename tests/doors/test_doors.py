@@ -117,11 +117,6 @@ def put_in(a):
     return np.asfortranarray(a)
 
 
-@numba.vectorize
-def more(x):
-    return x + 1
-
-
 @numba.guvectorize("(n)->(n)")
 def copies(a, b):
     for i in range(a.shape[0]):
@@ -203,7 +198,7 @@ free.sort()
 own = np.zeros(s.idle_w.shape[0])
 own[:] = s.idle_w
 np.add(s.idle_w, s.max_w, own)
-memory[0] = least(s.free) + more(s.free)[0] + s.node_j.T[0, 0] + s.free.reshape(-1)[0]
+memory[0] = least(s.free) + s.node_j.T[0, 0] + s.free.reshape(-1)[0]
 memory[0] += s.node_j.ravel()[0] + TABLE.sum() + headroom_w(s)
 memory[1] = sum(s.free) + max(s.free) + len(s.free) + np.array([x for x in s.nodes])[0]
 for x in each(s.free):

@@ -74,6 +74,64 @@ def test_constants_of_other_files_count(tmp_path: Path, marks: Path, monkeypatch
     assert identities[0] != identities[1]
 
 
+VALUES = {
+    "a default": ("def at(k={value}):\n    return k\n", "at()"),
+    "an enum": ("def at():\n    return At.first\n", "at()"),
+    "a tuple": ("def at():\n    return BOTH[1][0]\n", "at()"),
+    "an array": ("def at():\n    return ARRAY[0]\n", "at()"),
+}
+NAMES = (
+    "import enum, os\nimport numba\nimport numpy as np\nfrom wattline import policy\n"
+    "VALUE = int(os.environ['MY_VALUE'])\n{only}\n\n\n@numba.njit\n{helper}\n\n"
+    "@policy('order', compiled=True, memory=9)\ndef mine(s, arg, param, memory):\n"
+    "    memory[{call}] = 1.0\n    return 0\n"
+)
+ONLY = {
+    "an enum": "class At(enum.IntEnum):\n    first = VALUE\n",
+    "a tuple": "BOTH = (0, (VALUE,))",
+    "an array": "ARRAY = np.array([VALUE])",
+}
+
+
+@pytest.mark.parametrize("what", VALUES)
+def test_values_that_are_frozen_into_the_code_count(
+    tmp_path: Path, marks: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """The file is the same, but not the value: it is another policy, which is checked anew and told of its index."""
+    helper, call_of = VALUES[what]
+    file = tmp_path / "mine.py"
+    file.write_text(NAMES.format(only=ONLY.get(what, ""), helper=helper.format(value="VALUE"), call=call_of))
+    jobs = table({"submit": 0, "work": 1, "nodes": 1})
+    monkeypatch.setenv("MY_VALUE", "1")
+    before = find("order", str(file))
+    run(jobs, cluster(1), order=before)
+    proven.remember(before)
+    monkeypatch.setenv("MY_VALUE", "100000000")
+    after = find("order", str(file))
+    assert proven.is_proven(before)
+    assert not proven.is_proven(after)
+    with pytest.raises(PolicyError, match="IndexError"):
+        run(jobs, cluster(1), order=after)
+
+
+def test_a_value_that_nobody_can_compare_keeps_the_checks(tmp_path: Path, marks: Path) -> None:
+    """The line of every run does not advise what would not help."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import numba\nfrom wattline import policy\n\n\n"
+        "@numba.experimental.jitclass([('a', numba.int64)])\nclass Box:\n"
+        "    def __init__(self):\n        self.a = 0\n\n\n@policy('order', compiled=True, memory=9)\n"
+        "def mine(s, arg, param, memory):\n    memory[Box().a] = 1.0\n    return 0\n"
+    )
+    mine = find("order", str(file))
+    proven.remember(mine)
+    assert not proven.is_proven(mine)
+    assert proven.on_probation([mine])[0].endswith(
+        "it keeps them, for nobody can tell when Box, a JitClassType, changes"
+    )
+    assert run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1), order=mine).state.started_s[0] == 0.0
+
+
 def test_one_policy_of_a_file(tmp_path: Path, marks: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """check-policy takes file.py:name, as scenarios do, and says which names there are."""
     file = tmp_path / "two.py"

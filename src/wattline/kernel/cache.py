@@ -373,7 +373,7 @@ class SealedCache(FunctionCache):
         )
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        return (*super()._index_key(sig, codegen), self.variant)
+        return (*super()._index_key(sig, codegen), self.variant, _config.BOUNDSCHECK or 0)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return a compiled function from disk, or None; code that cannot be put together again is made anew."""

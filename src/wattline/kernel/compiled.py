@@ -25,6 +25,7 @@ from numba.cpython import numbers
 from numba.extending import register_jitable
 
 from wattline.kernel.cache import FAST, SealedCache
+from wattline.kernel.indices import checking_indices
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -198,17 +199,13 @@ def plugin(
     ``judge`` is the compiler, which refuses what a user's code must not do. What is kept on disk has passed it, and
     is used again for the same ``variant`` only.
     """
-    saved = _config.BOUNDSCHECK
-    _config.BOUNDSCHECK = 1 if boundscheck else saved
     options = {"cache": cache, "boundscheck": boundscheck, "variant": variant, "pipeline_class": judge}
-    try:
-        with contextlib.ExitStack() as stack:
-            if boundscheck:
-                stack.enter_context(_optimised(1))
-                stack.enter_context(_wrapping())
-            return _njit(function, signature, ours=False, **options)
-    finally:
-        _config.BOUNDSCHECK = saved
+    with contextlib.ExitStack() as stack:
+        if boundscheck:
+            stack.enter_context(checking_indices())
+            stack.enter_context(_optimised(1))
+            stack.enter_context(_wrapping())
+        return _njit(function, signature, ours=False, **options)
 
 
 def python_tag() -> str:

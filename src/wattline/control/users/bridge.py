@@ -14,9 +14,11 @@ import numpy as np
 
 from wattline.arrays import Floats
 from wattline.control.users.complaints import READ_ONLY, code_of, failed_call
+from wattline.control.users.reach import compiled_by_users, recurs
 from wattline.control.users.witness import Witness
 from wattline.errors import PolicyError, WattlineError
 from wattline.kernel.compiled import kernel
+from wattline.kernel.indices import CONFIG, check_indices
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.state.lent import lent, read_only
 from wattline.model.state.record import State
@@ -30,6 +32,13 @@ _SLOTS = 8
 
 def connect(function: Callable[..., Any], state: State, param: Floats, memory: Floats, name: str, slot: int) -> int:
     """Make a Python policy callable from compiled code; return its handle. ``disconnect`` it after the run."""
+    theirs = compiled_by_users(function)
+    for one in theirs:
+        if recurs(one):
+            code = code_of(function)
+            told = f"{code.co_filename}:{code.co_firstlineno}: policy {name!r}"
+            raise PolicyError(f"{told}: {one.__name__}, which numba compiled, calls itself and can overflow the stack")
+    check_indices(theirs)
     handle = _SLOTS * next(_handles) + slot
     values = lent(param.copy(), locked=True)  # as compiled policies see it: declared parameters, then the seed
     seen, room = read_only(state, SLOT_NAMES[slot]), lent(memory, locked=False)
@@ -67,6 +76,7 @@ def ask(function: Callable[..., Any], name: str, state: State, arg: int, param: 
     Policies are called in a thread of their own (``wiring.watched``), where nobody else raises KeyboardInterrupt: one
     that comes from here is the policy's own and no Ctrl-C.
     """
+    saved, CONFIG.BOUNDSCHECK = CONFIG.BOUNDSCHECK, 1  # what it compiles itself
     try:
         got = function(state, arg, param, memory)
     except WattlineError:
@@ -75,6 +85,8 @@ def ask(function: Callable[..., Any], name: str, state: State, arg: int, param: 
         if getattr(problem, "ends_policies", False):
             raise
         raise failed_call(function, name, problem) from problem
+    finally:
+        CONFIG.BOUNDSCHECK = saved
     code = code_of(function)
     if not isinstance(got, (int, np.integer)):  # bool is an int
         raise PolicyError(

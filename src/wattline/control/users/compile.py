@@ -15,9 +15,10 @@ from wattline.control.users.bridge import ask
 from wattline.control.users.complaints import failed_compile, refused, where
 from wattline.control.users.edge import edge
 from wattline.control.users.proven import has_file, identity, is_proven
-from wattline.control.users.reach import recurs
+from wattline.control.users.reach import compiled_by_users, deaf, recurs
 from wattline.errors import PolicyError
 from wattline.kernel.compiled import JIT, entry, plugin
+from wattline.kernel.indices import check_indices, note_checked
 from wattline.kernel.slots import Direct, SlotType
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.mechanism import Mechanism, compile_builtin
@@ -132,6 +133,10 @@ def _compiled(function: Callable[..., int], mechanism: Mechanism, checked: bool)
             if recurs(function):
                 said = "a function that calls itself can overflow the stack; write it as a loop"
                 raise PolicyError(f"{where(mechanism)} cannot be compiled: {said}")
+            unheard = deaf(function)
+            if unheard:
+                said = f"errors in {unheard} would go unheard in compiled code; compile it with numba.njit"
+                raise PolicyError(f"{where(mechanism)} cannot be compiled: {said}")
             signature = user_signature(mechanism.slot, checked=checked)
             _made[key] = UserCode(_translated(mechanism, signature, checked), POLICY, signature)
         return _made[key]
@@ -147,6 +152,8 @@ def _translated(mechanism: Mechanism, signature: Any, checked: bool) -> Any:
     except (OSError, ValueError):  # a policy without a file
         variant = ""
     keep = variant != "" and has_file(mechanism.function)  # a cell of a notebook is compiled anew in every kernel
+    theirs = compiled_by_users(mechanism.function) if checked else []
+    check_indices(theirs)
     options: dict[str, Any] = {"cache": keep, "boundscheck": checked, "variant": variant, "judge": JudgedPolicy}
     try:
         compiled: Any = plugin(mechanism.function, signature.args, **options)
@@ -154,6 +161,7 @@ def _translated(mechanism: Mechanism, signature: Any, checked: bool) -> Any:
         raise refused(mechanism, problem.file, problem.line, problem.said) from None
     except Exception as problem:  # numba raises errors of all kinds
         raise failed_compile(mechanism, problem) from None
+    note_checked(theirs)
     returns = compiled.overloads[signature.args].signature.return_type
     if isinstance(returns, (types.NoneType, types.Optional)):
         raise PolicyError(

@@ -8,9 +8,12 @@ carries the fingerprint of our own.
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import inspect
 import os
+import sys
+import types
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -18,12 +21,10 @@ from typing import Any
 import numba
 import numpy as np
 
-from wattline.control.users.reach import named_values, reachable
+from wattline.control.users.reach import loaded_names, named_values, ours, plain, reachable
 from wattline.kernel.cache import cache_dir
 from wattline.kernel.compiled import JIT, python_tag
 from wattline.model.mechanism import Mechanism
-
-_CONSTANTS = (bool, int, float, complex, str, bytes, tuple, np.generic)
 
 
 def has_file(function: Callable[..., Any]) -> bool:
@@ -31,8 +32,12 @@ def has_file(function: Callable[..., Any]) -> bool:
     return Path(function.__code__.co_filename).is_file()
 
 
+class UnknownValueError(ValueError):
+    """A policy names a value of which nobody can tell whether it is the same as before."""
+
+
 def identity(mechanism: Mechanism) -> str:
-    """Return a hash of all that a policy's compiled code comes from."""
+    """Return a hash of all that a policy's compiled code comes from; a value that is not known is an error."""
     digest = hashlib.sha256()
     functions = reachable(mechanism.function)
     for file in sorted({f.__code__.co_filename for f in functions if has_file(f)}):
@@ -41,14 +46,56 @@ def identity(mechanism: Mechanism) -> str:
         if not has_file(f):  # a cell of a notebook
             digest.update(b"cell" + inspect.getsource(f).encode())
         digest.update(f.__qualname__.encode() + f.__code__.co_code)
+        digest.update(repr([c for c in f.__code__.co_consts if isinstance(c, _CONSTANTS)]).encode())
+        loaded = loaded_names(f)
         for name, value in named_values(f):
-            if isinstance(value, np.ndarray):
-                digest.update(name.encode() + str((value.dtype, value.shape)).encode() + value.tobytes())
-            elif isinstance(value, _CONSTANTS):
-                digest.update(name.encode() + repr(value).encode())
+            try:
+                stamp = _stamp(value)
+            except UnknownValueError:
+                if name in f.__globals__ and name not in loaded:
+                    continue  # a global of the name of an attribute
+                raise UnknownValueError(f"{name}, a {type(value).__name__}") from None
+            digest.update(f"{name} = {stamp}\n".encode(errors="surrogatepass"))
     declared = (mechanism.slot, mechanism.name, mechanism.wake, sorted(mechanism.params), mechanism.memory)
     digest.update(repr((declared, numba.__version__, np.__version__, python_tag())).encode())
     return digest.hexdigest()[:32]
+
+
+_CONSTANTS = (type(None), type(...), bool, int, float, complex, str, bytes, range, slice, np.generic, np.dtype)
+_NAMED = (types.BuiltinFunctionType, types.MethodDescriptorType, types.ModuleType, np.ufunc, type(np.sum))
+
+
+def _stamp(value: Any) -> str:
+    """Return a text that is another one for every value that compiled code may hold."""
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if isinstance(value, enum.Enum):
+        return f"{kind} {value.name} {value._value_!r}"
+    if isinstance(value, np.ndarray):
+        return f"{kind} {value.dtype!r} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, (*_CONSTANTS, numba.types.Type)):
+        return f"{kind} {value!r}"
+    if isinstance(value, (tuple, list)):
+        return f"{kind} {[_stamp(item) for item in value]}"
+    if isinstance(value, type):
+        return _stamp_of_class(value)
+    if isinstance(value, Mechanism):
+        return f"{kind} {value.slot} {value.name}"
+    inner = plain(value)
+    if isinstance(inner, (types.FunctionType, *_NAMED)):
+        return f"{kind} {getattr(inner, '__module__', '')}.{inner.__name__}"  # what is in it is looked at by itself
+    raise UnknownValueError(kind)
+
+
+def _stamp_of_class(kind: type) -> str:
+    name = f"class {kind.__module__}.{kind.__qualname__}"
+    if issubclass(kind, enum.Enum):
+        return f"{name} {[_stamp(member) for member in kind]}"
+    if issubclass(kind, tuple) and "_field_defaults" in vars(kind):
+        defaults = [(field, _stamp(value)) for field, value in vars(kind)["_field_defaults"].items()]
+        return f"{name} {vars(kind)['_fields']} {defaults}"
+    if ours(kind.__module__) or kind.__module__ in sys.stdlib_module_names or issubclass(kind, BaseException):
+        return name
+    raise UnknownValueError(name)
 
 
 def _mark(mechanism: Mechanism) -> Path:
@@ -59,7 +106,7 @@ def is_proven(mechanism: Mechanism) -> bool:
     """Tell whether this very policy has passed all checks on this machine."""
     try:
         return _mark(mechanism).is_file()
-    except (OSError, ValueError):  # no source that could be hashed
+    except (OSError, ValueError):  # no source, or values, that could be hashed
         return False
 
 
@@ -81,7 +128,17 @@ def on_probation(policies: Iterable[Mechanism]) -> list[str]:
     """Return a line for every compiled policy that runs with checks of its indices, and how to lift them."""
     unproven = {(m.slot, m.name): m for m in policies if JIT and not m.builtin and m.compiled and not is_proven(m)}
     return [
-        f"{m.slot} policy {m.called!r}: runs with bounds checks, which cost speed; "
-        f"wattline check-policy {f'{m.package}:{m.name}' if m.package else m.file} lifts them once all checks pass"
+        f"{m.slot} policy {m.called!r}: runs with bounds checks, which cost speed; {_remedy(m)}"
         for m in unproven.values()
     ]
+
+
+def _remedy(mechanism: Mechanism) -> str:
+    try:
+        identity(mechanism)
+    except UnknownValueError as problem:
+        return f"it keeps them, for nobody can tell when {problem}, changes"
+    except (OSError, ValueError):
+        return "it keeps them, for it has no source"
+    named = f"{mechanism.package}:{mechanism.name}" if mechanism.package else mechanism.file
+    return f"wattline check-policy {named} lifts them once all checks pass"

@@ -5,16 +5,19 @@ itself.
 from __future__ import annotations
 
 import contextlib
+import dis
 import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from wattline.kernel.indices import is_compiled, is_deaf
+
 
 def reachable(function: Callable[..., Any]) -> list[types.FunctionType]:
     """Return a function and those of users, compiled or not, that it can call by name."""
     seen: dict[int, types.FunctionType] = {}
-    left: list[Any] = [getattr(function, "py_func", function)]
+    left: list[Any] = [plain(function)]
     while left:
         inner = left.pop()
         if isinstance(inner, types.FunctionType) and id(inner) not in seen:
@@ -28,14 +31,39 @@ def callees(function: types.FunctionType) -> list[types.FunctionType]:
     found: list[types.FunctionType] = []
     for _, value in named_values(function):
         for one in value if isinstance(value, (tuple, list)) else (value,):
-            inner = getattr(one, "py_func", one)
+            inner = plain(one)
             if isinstance(inner, types.FunctionType) and not ours(inner.__module__):
                 found.append(inner)
     return found
 
 
+def plain(value: Any) -> Any:
+    """Return the function that was compiled, or the value as it is."""
+    if isinstance(value, types.FunctionType):
+        return value
+    return getattr(value, "py_func", getattr(value, "__wrapped__", value))
+
+
+def compiled_by_users(function: Callable[..., Any]) -> list[Any]:
+    """Return what users compiled themselves and a function can call by name."""
+    found: dict[int, Any] = {}
+    for inner in reachable(function):
+        for _, value in named_values(inner):
+            for one in value if isinstance(value, (tuple, list)) else (value,):
+                if is_compiled(one) and not ours(plain(one).__module__):
+                    found[id(one)] = one
+    return list(found.values())
+
+
+def deaf(function: Callable[..., Any]) -> str:
+    """Return what a function can call by name without hearing of errors in it (nothing: no such function)."""
+    named = (pair for inner in reachable(function) for pair in named_values(inner))
+    return next((name for name, value in named if is_deaf(value)), "")
+
+
 def named_values(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Return what the names in a function stand for: its globals, what it encloses, and attributes of users' modules.
+    """Return what the names in a function stand for: its globals, what it encloses, what its arguments are where they
+    are not given, and attributes of users' modules.
 
     Which attribute belongs to which module the names do not say, so every module that is named is asked for every name.
     """
@@ -45,12 +73,20 @@ def named_values(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
         with contextlib.suppress(ValueError):  # an empty cell
             values.append((name, cell.cell_contents))
+    values += [("a default", value) for value in function.__defaults__ or ()]
+    values += sorted((function.__kwdefaults__ or {}).items())
     modules = [value for _, value in values if _of_users(value)]
     for module in modules:  # grows while packages name modules of theirs
         inside = [(f"{module.__name__}.{name}", vars(module)[name]) for name in names if name in vars(module)]
         modules += [value for _, value in inside if _of_users(value) and value not in modules]
         values += inside
     yield from values
+
+
+def loaded_names(function: types.FunctionType) -> set[str]:
+    """Return the globals that a function's code reads; other names in it are those of attributes."""
+    codes = _codes(function.__code__)
+    return {i.argval for code in codes for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
 
 
 def _of_users(value: Any) -> bool:
