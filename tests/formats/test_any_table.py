@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import wattline as wl
-from wattline.errors import InputError
+from wattline.errors import InputError, TraceError
 from wattline.formats.jobs import read_trace
 from wattline.formats.jobs.table.columns import ALIASES, KINDS, TAKEN
 from wattline.model.jobs import ARRAY_COLUMNS
@@ -147,6 +147,18 @@ def test_days_and_a_number_without_a_unit_are_no_duration(tmp_path: Path) -> Non
     trace = read_trace(path, columns={"submit_s": "t", "work_s": "r"})
     assert trace.jobs.work_s.tolist() == [60.0, 104400.0]
     assert [note.count for note in trace.notes if note.action == "dropped"] == [1]
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_the_header_of_another_table_is_refused(tmp_path: Path, quote: str) -> None:
+    """Its columns come in another order: what was below was read as what it is not. Users may be called as columns."""
+    path = tmp_path / "jobs.csv"
+    rows = ["t,r,nodes,user", "0,10,2,nodes", "user,t,r,nodes", "a,5,3,20"]
+    path.write_text("\n".join(",".join(f"{quote}{cell}{quote}" for cell in row.split(",")) for row in rows) + "\n")
+    with pytest.raises(TraceError, match=r"jobs.csv:3: is the header line of another table"):
+        read_trace(path, columns={"submit_s": "t", "work_s": "r"})
+    path.write_text("\n".join(rows[:2]) + "\n")
+    assert read_trace(path, columns={"submit_s": "t", "work_s": "r"}).jobs.work_s.tolist() == [10.0]
 
 
 def test_nodes_come_from_processors(tmp_path: Path) -> None:

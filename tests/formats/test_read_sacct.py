@@ -101,6 +101,21 @@ def test_cancelled_while_running_is_a_job(tmp_path: Path) -> None:
     assert len(read(tmp_path, HEADER, job(state="CANCELLED by 7")).jobs) == 1
 
 
+def test_the_header_of_another_query_is_refused(tmp_path: Path) -> None:
+    """Dumps of two queries, one behind the other: the columns of the second come in another order. They were read
+    under the first header, users as accounts and limits as run times. The same header again is left out.
+    """
+    rows = [HEADER, job("1"), HEADER, job("2")]
+    assert read(tmp_path, *rows).jobs.job_id.tolist() == [1, 2]
+    names = HEADER.split("|")
+    for i in range(len(names)):
+        for k in range(i):
+            other = names.copy()
+            other[i], other[k] = other[k], other[i]
+            with pytest.raises(TraceError, match=r"dump.txt:3: is the header line of another table"):
+                read(tmp_path, *rows[:2], "|".join(other), job("2"))
+
+
 def test_a_run_that_ends_before_it_starts(tmp_path: Path) -> None:
     """Where the run time is End less Start, a negative one is said to be that."""
     rows = ("1|2024-03-01T00:00:00|2024-03-01T01:00:00|2024-03-01T02:00:00|2", "2" + "|2024-03-01T00:00:00" * 3 + "|2")

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from wattline.arrays import Ints
 from wattline.errors import TraceError
+from wattline.reading.fields import LONGEST
 from wattline.reading.notes import Action, Finding
 from wattline.reading.parts import TextParts
 from wattline.reading.pieces import Pieces
@@ -110,6 +111,8 @@ class Delimited:
         text = iter(self._text)
         with self._text.sound_first(text):
             for frame, lines, odd, found in self._quoted_parts(text) if self._quoted else self._plain_parts(text):
+                if not self._headless:
+                    self._refuse_other_headers(frame, lines)
                 take(frame if self._tidy is None else self._tidy(frame))
                 if odd.size:
                     left_out.append(odd + rows)
@@ -128,6 +131,23 @@ class Delimited:
         )
         self.said = (*repeated, *self._text.not_utf8())
         return take
+
+    def _refuse_other_headers(self, frame: pl.DataFrame, lines: Ints) -> None:
+        """Refuse a row that names the columns in another order, as where tables of several queries are put together.
+
+        The rows below it would be read as what they are not.
+        """
+        for row in _without_numbers(frame):
+            there = [_bare(frame[name][row]) for name in frame.columns]
+            known = sum(name in self.names for name in there if name)
+            if there != self.names and 2 * known > len(there) and len(there) > 1:
+                raise TraceError.at(
+                    self.path,
+                    "is the header line of another table, whose columns are not those of the first",
+                    line=int(lines[row]),
+                    value=self.separator.join(there),
+                    hint="read each table by itself, or print all with the same columns",
+                )
 
     def _plain_parts(self, text: Iterable[tuple[int, bytes]]) -> Iterator[Part]:
         header = b""
@@ -196,6 +216,24 @@ class Delimited:
         text = self.separator.join(str(value)[:_SHOWN_CHARS] for value in row.values())
         value = str(row[column])[:_SHOWN_CHARS] if column in row else None
         return Finding(action, reason, int(rows.size), line, column, value, text, benign)
+
+
+def _without_numbers(frame: pl.DataFrame) -> Iterator[int]:
+    """Yield the rows in which no text begins like a number or a date: few, of a table of jobs."""
+    rows: Ints | None = None
+    for name in frame.columns:
+        texts = frame[name] if rows is None else frame[name].gather(rows)
+        first = texts.str.slice(0, 1)
+        found = np.flatnonzero(~first.is_between("+", "9").fill_null(value=False).to_numpy())
+        rows = found if rows is None else rows[found]
+        if not rows.size:
+            return
+    yield from () if rows is None else rows.tolist()
+
+
+def _bare(text: str | None) -> str:
+    """Return a text as names of columns are compared: in small letters, without quotes."""
+    return (text or "")[:LONGEST].strip(' "').lower()
 
 
 def _read_part(path: Path | str, body: bytes, header: bytes, names: list[str], separator: str, line: int) -> Part:
