@@ -426,3 +426,37 @@ def test_a_fork_behind_the_first_use_is_told(tmp_path: Path) -> None:
     first, second = python(FORKED, tmp_path).out.splitlines()
     assert first == "[0.0, 5.0]"
     assert second.startswith("this process was forked from one that has used Wattline, and would wait for ever: take ")
+
+
+def nested(depth: int) -> object:
+    """Return a number in so many lists."""
+    found: object = 1.0
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+DEEP = {
+    "limit": lambda deep: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4), limit=deep),
+    "settings": lambda deep: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4), settings={"limit.steps": deep}),
+    "nodes": lambda deep: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=deep)),
+    "levels": lambda deep: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4, levels=deep)),
+    "column": lambda deep: wl.from_frame({**COLUMNS, "submit_s": deep}),
+    "policy": lambda deep: wl.whatif(wl.from_frame(COLUMNS), wl.Machine(nodes=4), policy=deep),
+}
+
+
+@pytest.mark.parametrize("depth", [60, 400, 900, 5000])
+@pytest.mark.parametrize("what", DEEP)
+def test_lists_that_lie_deep_in_one_another_are_one_line(what: str, depth: int) -> None:
+    """Python's own RecursionError came out."""
+    with pytest.raises(wl.InputError):
+        DEEP[what](nested(depth))
+
+
+def test_a_table_within_itself_is_one_line() -> None:
+    """It has no end."""
+    endless: dict[str, object] = {}
+    endless["a"] = endless
+    with pytest.raises(wl.InputError, match="deep in one another"):
+        wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4), settings={"limit": endless})

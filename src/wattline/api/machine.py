@@ -73,6 +73,8 @@ class Machine:
                 object.__setattr__(self, name, copy.deepcopy(given))
             except TypeError:  # a generator, which is empty once it was looked at
                 raise InputError(f"{name}: expected a list or a table, got {type(given).__name__}") from None
+            except RecursionError:
+                raise InputError(f"{name}: lists and tables lie too deep in one another") from None
 
     def cluster(self) -> dict[str, Any]:
         """Return the keys of [cluster]."""

@@ -11,8 +11,14 @@ MOST_BITS = 1000
 """Whole numbers with more are no floats either."""
 
 
-def as_plain(value: Any) -> Any:
+MOST_DEPTH = 50
+"""So deep may lists and tables lie in one another."""
+
+
+def as_plain(value: Any, depth: int = 0) -> Any:
     """Return a value as a scenario can hold it: numbers and arrays of numpy as Python has them."""
+    if depth > MOST_DEPTH:
+        raise InputError(f"lists and tables lie more than {MOST_DEPTH} deep in one another")
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
         raise InputError(f"a number of {value.bit_length():,} bits is no number of a scenario")
     if isinstance(value, str):
@@ -25,12 +31,12 @@ def as_plain(value: Any) -> Any:
         return value.tolist()
     if package in ("polars", "pandas"):
         if type(value).__name__ == "Series":
-            return as_plain(value.to_list())
+            return as_plain(value.to_list(), depth)
         raise InputError(f"expected what a scenario can hold, got a {type(value).__name__} of {package}")
     if isinstance(value, Mapping):
-        return {as_plain(key): as_plain(item) for key, item in value.items()}
+        return {as_plain(key): as_plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [as_plain(item) for item in value]
+        return [as_plain(item, depth + 1) for item in value]
     return value
 
 

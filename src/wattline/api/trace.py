@@ -323,6 +323,8 @@ def _polars(frame: Any) -> pl.DataFrame:
         return frame
     if frame is None or isinstance(frame, (str, bytes)):
         raise _no_frame(frame)
+    if isinstance(frame, Mapping) and any(_is_deep(values) for values in frame.values()):
+        raise _no_frame(frame)  # Polars would be at it for minutes
     try:
         if isinstance(frame, pl.LazyFrame):
             return frame.collect()
@@ -334,6 +336,15 @@ def _polars(frame: Any) -> pl.DataFrame:
     if not isinstance(made, pl.DataFrame):  # a single column of pandas
         raise _no_frame(frame)
     return made
+
+
+def _is_deep(values: Any) -> bool:
+    """Tell whether lists lie in lists of lists: a column holds values, or lists of them."""
+    for _ in range(3):
+        if not isinstance(values, (list, tuple)):
+            return False
+        values = next((value for value in values if value is not None), None)
+    return isinstance(values, (list, tuple))
 
 
 def _as_floats(values: Any) -> Any:

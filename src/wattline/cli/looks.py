@@ -13,10 +13,9 @@ import typer
 
 from wattline.cli.complaints import BAD_INPUT, INTERRUPTED, complain
 from wattline.cli.folders import REPRODUCTION, RESULT, Force, check_writable, keep_reproduction, refuse_other
-from wattline.cli.paths import refuse_two, say_cut
+from wattline.cli.paths import refuse_two, refuse_what_it_was_made_from, say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError, did_you_mean
-from wattline.files import refuse_journal_file
 from wattline.units import in_full
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ def report(
     refuse_two(("--out" if out is not None else "the report", out or journal / REPORT), ("--bids", bids))
     for target in (out, bids):
         if target is not None:
-            refuse_journal_file(target)
+            refuse_what_it_was_made_from(journal, target)
     _refuse_cut_comparison(journal)
     say_cut(journal, terminal)
     run = Run(folder=journal)

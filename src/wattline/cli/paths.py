@@ -64,6 +64,33 @@ def refuse_same(source: Path, target: Path) -> None:
         raise ScenarioError(f"{target}: is the file that is read; give another name for the result")
 
 
+def refuse_what_it_was_made_from(journal: Path, target: Path) -> None:
+    """Raise an error if a result would be written over a file that the run of a journal was made from.
+
+    The names that its scenario has for files are looked for here and where the journal lies: it does not know where
+    the scenario was.
+    """
+    import tomllib
+
+    from wattline.journal.journal import is_journal, read_manifest
+    from wattline.scenario.inputs import is_same, named_files
+
+    refuse_journal_file(target)
+    if not is_journal(journal):
+        return
+    try:
+        data = tomllib.loads(str(read_manifest(journal).get("scenario") or ""))
+    except tomllib.TOMLDecodeError:  # of a newer version: whoever reads the journal says so
+        return
+    for base in (Path(), journal.parent):
+        for key, path in named_files(data, base):
+            if is_same(path, target):
+                named = ".".join(map(str, key))
+                raise ScenarioError(
+                    f"{target}: is the file of {named}, which {journal} was made from; give another name"
+                )
+
+
 def refuse_two(*results: tuple[str, Path | None]) -> None:
     """Raise an error if two results, each with its flag, would be written to one file, whatever names lead there."""
     for (one, first), (other, second) in combinations(results, 2):

@@ -11,13 +11,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from wattline.errors import InputError
-from wattline.files import refuse_journal_file
+from wattline.files import open_regular, refuse_journal_file
 from wattline.report.figures.style import Drawn
 from wattline.report.show import Shown
 
 LIBRARY, SCRIPTS = "plotly.js", ("tables.js", "reading.js", "page.js")
 """What draws the figures (built by ``scripts/update-plotly``), and what makes the page answer to its reader."""
 
+_LOOK_BYTES = 1000
 SECTIONS = 3
 """A page of fewer sections needs no contents."""
 
@@ -55,6 +56,7 @@ class Page:
         """Write the page as one file; a reader never sees half of it."""
         shown, path = path, _regular(path)
         refuse_journal_file(path)
+        _refuse_other_files(path, shown)
         temporary = path.with_name(f".{path.name}.writing-{os.getpid()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,6 +89,19 @@ class Page:
         data = ("[" + ",\n".join(self._figures) + "]").replace("<", "\\u003c")
         library = f"<script>{_asset(LIBRARY)}</script>\n"
         return f'<script type="application/json" id="figures_data">{data}</script>\n{library}'.encode(), own
+
+
+def _refuse_other_files(path: Path, shown: Path) -> None:
+    """Refuse to write over what is no page: a log, a table or a scenario, which the page may be made from."""
+    try:
+        if not path.is_file() or not path.stat().st_size:
+            return
+        with open_regular(path) as file:
+            begin = file.read(_LOOK_BYTES).decode("utf-8-sig", errors="replace").lstrip().lower()
+    except OSError:  # whoever writes says so
+        return
+    if not begin.startswith(("<!doctype html", "<html")):
+        raise InputError(f"{shown}: is there and is no page, so it is not overwritten; give another name")
 
 
 def _with_contents(body: str) -> str:

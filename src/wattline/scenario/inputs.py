@@ -20,6 +20,15 @@ _WRITTEN: tuple[tuple[str | int, ...], ...] = (("name",), ("profiles", "save"), 
 """Keys whose text names something else, or what a run leaves."""
 
 
+def named_files(data: dict[str, Any], base: Path) -> Iterator[tuple[KeyPath, Path]]:
+    """Give every file and folder that some text of a scenario's data names, with its key."""
+    for key, text in _texts(data, ()):
+        if key not in _WRITTEN and text:
+            yield key, base / text.partition(".py:")[0]
+            if ".py:" in text:
+                yield key, base / f"{text.partition('.py:')[0]}.py"
+
+
 def inputs(document: Document) -> Iterator[tuple[KeyPath, Path]]:
     """Give every file and folder on disk that some text of a scenario names, with its key; the scenario's own has
     none.
@@ -28,11 +37,7 @@ def inputs(document: Document) -> Iterator[tuple[KeyPath, Path]]:
     """
     if not document.source.is_program:
         yield (), Path(document.source.file)
-    for key, text in _texts(document.data, ()):
-        if key not in _WRITTEN and text:
-            yield key, document.base / text.partition(".py:")[0]
-            if ".py:" in text:
-                yield key, document.base / f"{text.partition('.py:')[0]}.py"
+    yield from named_files(document.data, document.base)
 
 
 def identity(document: Document) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wattline.cli.paths import refuse_same, say_cut
+from wattline.cli.paths import refuse_same, refuse_what_it_was_made_from, say_cut
 from wattline.cli.telemetry.flags import (
     LONGEST_S,
     MOST_NODES,
@@ -37,7 +37,6 @@ from wattline.cli.telemetry.flags import (
     wanted_of,
 )
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.files import refuse_journal_file
 from wattline.units import duration_s
 
 app = typer.Typer(no_args_is_help=True, help="Power samples: look at them, join them to jobs, make some.")
@@ -128,10 +127,10 @@ def sample(
     from wattline.telemetry.made.sample import Plan
 
     terminal = Terminal(as_json, quiet)
-    refuse_journal_file(out)
     if trace is not None:
         refuse_same(trace, out)
     say_cut(journal, terminal)
+    refuse_what_it_was_made_from(journal, out)
     every_s, jitter_s = asked("--every", duration_s, every) or 0.0, asked("--jitter", duration_s, jitter) or 0.0
     bounded("--every", every_s, SHORTEST_S, LONGEST_S, "s")
     plan = Plan(by.value, every_s, jitter_s, noise, edges, seed)
