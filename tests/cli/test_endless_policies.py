@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -164,3 +167,67 @@ def _is_busy(pid: int) -> bool:
     except (OSError, ValueError):
         return False
     return len(spent) > 1 and max(spent[1:]) > 20
+
+
+AT_EXIT = {
+    "compiled": (
+        "@numba.njit\ndef spin(n):\n    while n > 0:\n        n = n + 1 if n < 10**9 else 1\n    return n\n\n\n"
+        "atexit.register(spin, 1)\n"
+    ),
+    "search": "atexit.register(re.match, r'(a+)+$', 'a' * 60 + 'b')\n",
+    "python": "@atexit.register\ndef spin():\n    while True:\n        pass\n",
+}
+AT_EXIT_FILE = (
+    "import atexit, re, numba\nfrom wattline import policy\n\n\n{body}\n\n@policy('order')\n"
+    "def quick(s, arg, param, memory):\n    return 0\n"
+)
+
+
+def ends_late(folder: Path, body: str, limit_s: str, *flags: str) -> subprocess.Popen[str]:
+    """Start a run of a policy whose file wants something done at the end, in a process that has an end of its own."""
+    (folder / "late.py").write_text(AT_EXIT_FILE.format(body=body))
+    scenario = SCENARIO.format(select='"easy"\norder = "late.py"')
+    (folder / "run.toml").write_text(scenario)
+    return subprocess.Popen(
+        [sys.executable, "-c", "from wattline.cli import main; main()", "run", "run.toml", *flags],
+        cwd=folder,
+        env={**os.environ, "WATTLINE_POLICY_TIME_LIMIT": limit_s},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@NEEDS_JIT
+@pytest.mark.parametrize("body", AT_EXIT)
+def test_an_endless_end_is_ended(tmp_path: Path, body: str) -> None:
+    """What a policy's file registers for the end of Python takes no longer than a call of the policy may."""
+    started = ends_late(tmp_path, AT_EXIT[body], "1")
+    _, said = started.communicate(timeout=300)
+    assert started.returncode == 2, said
+    assert "when Python ends (atexit) did not come to an end within 1 s" in said.splitlines()[-1]
+
+
+@NEEDS_JIT
+@pytest.mark.parametrize("body", ["compiled", "search"])
+def test_ctrl_c_is_heard_at_the_end(tmp_path: Path, body: str) -> None:
+    """The run is done, and its report is there; the keyboard ends what goes on."""
+    started = ends_late(tmp_path, "open('at-work', 'w').close()\n" + AT_EXIT[body], "600", "--json")
+    until = time.monotonic() + 300
+    while not list(tmp_path.glob("out/*/report.html")) and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(2)
+    started.send_signal(signal.SIGINT)
+    _, said = started.communicate(timeout=60)
+    assert started.returncode == 130, said
+    assert "interrupted during what a policy's file wants done when Python ends" in said.splitlines()[-1]
+
+
+def test_what_is_printed_at_the_end_is_no_result(tmp_path: Path) -> None:
+    """Standard output is the result alone."""
+    started = ends_late(tmp_path, "atexit.register(print, 'bye')\n", "60", "--json")
+    out, said = started.communicate(timeout=300)
+    assert started.returncode == 0, said
+    assert json.loads(out)["stopped"] == "done"
+    assert "bye" in said

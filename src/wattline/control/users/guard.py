@@ -200,6 +200,16 @@ def reading(file: str) -> Iterator[None]:
         yield
 
 
+def guard_the_end() -> None:
+    """Guard what files of users want done when Python ends, up to the end of the process."""
+    if not _guards or not _guards[0].lock.acquire(blocking=False):
+        return
+    most_s = limit_s()
+    what = "what a policy's file wants done when Python ends (atexit)"
+    ends = f"{what} did not come to an end within {most_s:g} s, an endless loop perhaps ({longer()})"
+    _guards[0].take(np.array([1, 1], dtype=np.int64), [ends], [f"interrupted during {what}"], most_s)
+
+
 def longer() -> str:
     """Return how to let a policy take longer."""
     return f"one that needs longer: {LIMIT_KEY}=SECONDS"
