@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,17 @@ def test_endless_recursion_of_compiled_code_is_refused_in_plain_policies_too(tmp
     deep = "@numba.njit('int64(int64)')\ndef far(n):\n    if n < 0:\n        return 0\n    return far(n + 1) + 1\n\n\n"
     text = said(tmp_path, HEAD + deep + MINE.format(compiled=""))
     assert "policy 'mine': far, which numba compiled, calls itself and can overflow the stack" in text
+
+
+def test_other_threads_compile_as_ever() -> None:
+    """The engine that another thread loads meanwhile is the one without checks, which is kept on disk."""
+    from wattline.kernel.indices import checking_indices, checks
+
+    found: list[bool] = []
+    with checking_indices():
+        thread = threading.Thread(target=lambda: found.append(checks()))
+        thread.start()
+        thread.join()
+        assert checks()
+    assert found == [False]
+    assert not checks()

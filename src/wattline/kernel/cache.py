@@ -35,6 +35,7 @@ from numba.core.serialize import dumps
 
 from wattline.errors import InputError
 from wattline.files import open_regular
+from wattline.kernel.indices import checks
 from wattline.kernel.sources import cache_root, fingerprint
 
 _config: Any = numba.config  # its attributes are made at run time
@@ -373,7 +374,7 @@ class SealedCache(FunctionCache):
         )
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        return (*super()._index_key(sig, codegen), self.variant, _config.BOUNDSCHECK or 0)
+        return (*super()._index_key(sig, codegen), self.variant, checks())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return a compiled function from disk, or None; code that cannot be put together again is made anew."""

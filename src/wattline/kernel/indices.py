@@ -8,29 +8,50 @@ imported, or while a policy of users is compiled or called, gets them; what was 
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numba
+from numba.core.base import BaseContext
 from numba.core.caching import NullCache
 from numba.core.ccallback import CFunc
 from numba.core.dispatcher import Dispatcher
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.ufuncbuilder import UFuncDispatcher
 
-CONFIG: Any = numba.config
-"""Its attributes are made at run time; ``BOUNDSCHECK`` is 1 while all code is compiled with checks."""
+_thread = threading.local()
+_context: Any = BaseContext
+_plain: Any = vars(_context)["enable_boundscheck"]
+
+
+def checks() -> bool:
+    """Tell whether code that this thread compiles now checks its indices, whoever compiles it."""
+    return getattr(_thread, "checks", False)
+
+
+def _enabled(context: Any) -> bool:
+    """Tell numba whether to write checks; its own switch is one for all threads, of which others load the engine."""
+    return checks() or bool(_plain.fget(context))
+
+
+_context.enable_boundscheck = property(_enabled, _plain.fset)
+
+
+def switch(*, on: bool) -> bool:
+    """Let code that this thread compiles check its indices, or not; return how it was."""
+    before = checks()
+    _thread.checks = on
+    return before
 
 
 @contextlib.contextmanager
 def checking_indices() -> Iterator[None]:
-    """Let all code check its indices that is compiled meanwhile, whoever compiles it."""
-    saved = CONFIG.BOUNDSCHECK
-    CONFIG.BOUNDSCHECK = 1
+    """Let all code check its indices that this thread compiles meanwhile."""
+    before = switch(on=True)
     try:
         yield
     finally:
-        CONFIG.BOUNDSCHECK = saved
+        switch(on=before)
 
 
 @contextlib.contextmanager

@@ -27,6 +27,7 @@ from numba.core.serialize import dumps
 from numba.core.targetconfig import ConfigStack
 
 from wattline.kernel.cache import cache_dir, read_or_say, refuse_foreign, write_if_possible
+from wattline.kernel.indices import checks
 from wattline.kernel.link import Helper
 
 _config: Any = numba.config  # its attributes are made at run time
@@ -67,7 +68,7 @@ def key_of(function: Any, state: Any) -> str:
             f"{function.__module__}.{function.__qualname__}",
             repr(state.args),
             repr(state.flags),
-            str(_config.BOUNDSCHECK),
+            str((checks(), _config.BOUNDSCHECK)),
             repr(state.locals),
             repr(state.return_type),
             numba.__version__,

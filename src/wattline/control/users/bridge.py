@@ -18,7 +18,7 @@ from wattline.control.users.reach import compiled_by_users, recurs
 from wattline.control.users.witness import Witness
 from wattline.errors import PolicyError, WattlineError
 from wattline.kernel.compiled import kernel
-from wattline.kernel.indices import CONFIG, check_indices
+from wattline.kernel.indices import check_indices, switch
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.state.lent import lent, read_only
 from wattline.model.state.record import State
@@ -76,7 +76,7 @@ def ask(function: Callable[..., Any], name: str, state: State, arg: int, param: 
     Policies are called in a thread of their own (``wiring.watched``), where nobody else raises KeyboardInterrupt: one
     that comes from here is the policy's own and no Ctrl-C.
     """
-    saved, CONFIG.BOUNDSCHECK = CONFIG.BOUNDSCHECK, 1  # what it compiles itself
+    before = switch(on=True)  # what it compiles itself
     try:
         got = function(state, arg, param, memory)
     except WattlineError:
@@ -86,7 +86,7 @@ def ask(function: Callable[..., Any], name: str, state: State, arg: int, param: 
             raise
         raise failed_call(function, name, problem) from problem
     finally:
-        CONFIG.BOUNDSCHECK = saved
+        switch(on=before)
     code = code_of(function)
     if not isinstance(got, (int, np.integer)):  # bool is an int
         raise PolicyError(
