@@ -183,13 +183,17 @@ AT_EXIT_FILE = (
 )
 
 
+HEARS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+"""What is started in the background is deaf to Ctrl-C, and so is what it starts."""
+
+
 def ends_late(folder: Path, body: str, limit_s: str, *flags: str) -> subprocess.Popen[str]:
     """Start a run of a policy whose file wants something done at the end, in a process that has an end of its own."""
     (folder / "late.py").write_text(AT_EXIT_FILE.format(body=body))
     scenario = SCENARIO.format(select='"easy"\norder = "late.py"')
     (folder / "run.toml").write_text(scenario)
     return subprocess.Popen(
-        [sys.executable, "-c", "from wattline.cli import main; main()", "run", "run.toml", *flags],
+        [sys.executable, "-c", HEARS + "from wattline.cli import main; main()", "run", "run.toml", *flags],
         cwd=folder,
         env={**os.environ, "WATTLINE_POLICY_TIME_LIMIT": limit_s},
         stdin=subprocess.DEVNULL,
