@@ -168,6 +168,11 @@ def compiled(folder: Path, body: str) -> None:
         ("memory.flat[99] = 9.0", "an array's .flat"),
         ("s.p_job.flat[99] = 9", "an array's .flat"),
         ("np.lib.stride_tricks.as_strided(memory, (99,), (8,))[98] = 9.0", "beyond an array"),
+        ("a = np.zeros(5)\na += np.ones(3)", "write a[:] = a + b, which is checked"),
+        ("a = np.zeros(5)\na[:] *= np.ones(3)", "write a[:] = a + b, which is checked"),
+        ("a = np.zeros(5)\nnp.add(np.ones(3), np.ones(3), a)", "write a[:] = np.add(…), which is checked"),
+        ("a = np.zeros(5)\nnp.sqrt(np.ones(3), a)", "write a[:] = np.sqrt(…), which is checked"),
+        ("a = numba.typed.List([1])\nmemory[0] = a.getitem_unchecked(9)", ".getitem_unchecked passes over bounds"),
         ("with numba.objmode():\n    s.free[0] = 9", "objmode"),
     ],
 )
@@ -193,11 +198,12 @@ waiting = queue[queue >= 0]
 turn = np.argsort(np.where(s.now[0] - s.eligible_s[waiting] > 5.0, 0, s.nodes[waiting]), kind="mergesort")
 free = s.free.copy()
 free[0] -= 1
-free += s.busy
+free[:] = free + s.busy
+free += 1
 free.sort()
 own = np.zeros(s.idle_w.shape[0])
 own[:] = s.idle_w
-np.add(s.idle_w, s.max_w, own)
+own[:] = np.add(s.idle_w, s.max_w)
 memory[0] = least(s.free) + s.node_j.T[0, 0] + s.free.reshape(-1)[0]
 memory[0] += s.node_j.ravel()[0] + TABLE.sum() + headroom_w(s)
 memory[1] = sum(s.free) + max(s.free) + len(s.free) + np.array([x for x in s.nodes])[0]

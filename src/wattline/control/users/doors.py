@@ -177,6 +177,10 @@ class _Judge:
             and isinstance(self._type(made.value), types.Buffer)
         ):
             self._never(f"an array's .{made.attr} passes over read-only marks and bounds; use an index")
+        if made.op == "getattr" and "unchecked" in made.attr:
+            self._never(f".{made.attr} passes over bounds; use an index")
+        if made.op == "inplace_binop" and _is_whole(self._type(made.lhs)) and _is_whole(self._type(made.rhs)):
+            self._never("numba does not check that both arrays are as long here; write a[:] = a + b, which is checked")
         held = next((kind for v in made.list_vars() if (kind := read_only_in(self._type(v))) is not None), None)
         if held is None:
             return
@@ -221,6 +225,9 @@ class _Judge:
         if _is_one_of(key, readers.NEVER):
             self._never(f"{readers.name_of(key)} reaches memory beyond an array; use indices")
         given = [self._type(v) for v in made.list_vars() if v.name != made.func.name]
+        if isinstance(key, np.ufunc) and sum(map(_is_whole, given)) > 1 and len(given) > key.nin:
+            told = f"np.{key.__name__} with an array for its result does not check that all arrays are as long"
+            self._never(f"{told}; write a[:] = np.{key.__name__}(…), which is checked")
         this = function.this if isinstance(function, types.BoundFunction) else None
         held = next(
             (kind for part in (this, *given) if part is not None and (kind := read_only_in(part)) is not None), None
@@ -281,6 +288,11 @@ class _Judge:
 
 _passed: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
 """Functions that have been looked through: function → types of its arguments."""
+
+
+def _is_whole(kind: Any) -> bool:
+    """Tell whether values of a type are arrays of some length."""
+    return isinstance(kind, types.Array) and kind.ndim > 0
 
 
 def _is_one_of(key: Any, known: Any) -> bool:
