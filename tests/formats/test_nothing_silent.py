@@ -50,6 +50,23 @@ def test_a_header_that_is_odd_is_said(tmp_path: Path, header: str, nodes: int | 
     assert ("that cannot be used" in trace.machine.words) == any("not used" in reason for reason in said)
 
 
+def test_logs_put_together_are_not_read_as_one(tmp_path: Path) -> None:
+    """Below records a header that starts time anew is refused, one of another machine is told; the same one is not."""
+    path = tmp_path / "log.swf"
+    head = "; Version: 2.2\n; UnixStartTime: 1000000000\n; MaxNodes: 10\n"
+    path.write_text(head + ROWS + head + ROWS.replace("1 0", "3 20", 1).replace("\n2 10", "\n4 30"))
+    assert [note.reason for note in read_trace(path).notes] == []
+    path.write_text(head + ROWS + head.replace(": 10\n", ": 20\n") + ROWS)
+    trace = read_trace(path)
+    told = "the header says MaxNodes again, and something else: the first is used"
+    assert {note.reason: note.example for note in trace.notes}[told] == "log.swf: MaxNodes: 20"
+    assert trace.suggested_nodes == 10
+    for first in (head, "; MaxNodes: 10\n"):
+        path.write_text(first + ROWS + head.replace("1000000000", "1100000000") + ROWS)
+        with pytest.raises(TraceError, match=r"log\.swf:\d+: field 'UnixStartTime': a second header, with another"):
+            read_trace(path)
+
+
 def test_sizes_that_stand_in_are_counted(tmp_path: Path) -> None:
     """Requested processors in the place of unknown allocated ones, as 0 or -1, are counted and refused when strict."""
     path = tmp_path / "log.swf"

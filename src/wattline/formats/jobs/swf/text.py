@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from wattline.arrays import Floats, Ints
 from wattline.errors import TraceError
+from wattline.reading.began import BEGAN
+from wattline.reading.machine import NODES, PROCS
 from wattline.reading.parts import TextParts, squeeze
 from wattline.reading.pieces import halved
 
@@ -45,11 +47,15 @@ WHOLE_FIELDS = (0, 4, 7, 10, 11, 12, 13, 14, 15, 16)
 """Fields that hold counts or numbers of things and must be whole."""
 
 _HEADER_LINE = re.compile(rb";\s*([A-Za-z][\w ./()-]{0,40}?)\s*:\s*(.*)")
+_TOLD_AGAIN = (BEGAN, NODES, PROCS)
+"""What is looked for below records, too."""
 _MAX_WHOLE = 2.0**53
 _MAX_FIELD_CHARS = 40
 _HEADER_CHARS = 2000
 _MOST_KEYS = 10_000
 """Different keys of a header; the archive's logs have about thirty."""
+_MOST_SAID = 10
+"""Values of one key below records that are kept: the first is used, others are told."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,7 @@ def parse_swf(path: Path | str) -> SwfText:
             begun = bool(part)
             if not begun:
                 continue
-        columns, found, wrong = _parse_part(squeeze(part), line)
+        columns, found, wrong = _parse_part(squeeze(part), line, header)
         pieces.append([halved(column) for column in columns])
         lines.append(found.astype(np.int32) if not found.size or found[-1] < 1 << 31 else found)
         if wrong.count:
@@ -124,12 +130,12 @@ def parse_swf(path: Path | str) -> SwfText:
     return SwfText(text, Columns(pieces), numbers, header.texts(), malformed)
 
 
-def _parse_part(part: bytes, line: int) -> tuple[list[Floats], Ints, Malformed]:
+def _parse_part(part: bytes, line: int, header: _Header) -> tuple[list[Floats], Ints, Malformed]:
     """Return the columns of some lines, where each record stands, and what is wrong with others."""
     columns = _parse_bulk(part)
     if columns is not None:
         return columns, np.arange(line, line + columns[0].size), Malformed()
-    return _parse_lines(part, line)
+    return _parse_lines(part, line, header)
 
 
 def _header_end(text: bytes) -> int:
@@ -161,6 +167,24 @@ class _Header:
                 else:
                     told = f"the header has more than {_MOST_KEYS} different keys"
                     raise TraceError.at(self._path, told, field=key, hint="is it a log at all?")
+
+    def add_below(self, comment: bytes, line: int) -> None:
+        """Take a comment below records: logs that were put together have a header there, of another machine maybe.
+
+        Times of another log count from another second 0.
+        """
+        match = _HEADER_LINE.match(comment[:_HEADER_CHARS])
+        key = match.group(1).decode().strip() if match else ""
+        if match is None or key not in _TOLD_AGAIN:
+            return
+        value = match.group(2).decode("utf-8", errors="ignore").strip()
+        said = self._values.get(key, bytearray()).decode().split("\n")
+        if key == BEGAN and value != said[0]:
+            told = f"a second header, with another start of time than the first (which says {said[0] or 'none'})"
+            hint = "two logs, put together? give each alone, or shift the times of one and take its header out"
+            raise TraceError.at(self._path, told, line=line, field=key, value=value, hint=hint)
+        if value not in said and len(said) < _MOST_SAID:
+            self.add(comment)
 
     def texts(self) -> dict[str, str]:
         """Return the values of each key."""
@@ -198,7 +222,7 @@ def _all_sound(columns: list[Floats]) -> bool:
     )
 
 
-def _parse_lines(part: bytes, line: int) -> tuple[list[Floats], Ints, Malformed]:
+def _parse_lines(part: bytes, line: int, header: _Header) -> tuple[list[Floats], Ints, Malformed]:
     """Parse with care, one line at a time: skip comments and blank lines, count what is not a record."""
     numbers = array("d")
     lines: list[int] = []
@@ -206,6 +230,7 @@ def _parse_lines(part: bytes, line: int) -> tuple[list[Floats], Ints, Malformed]
     first: Malformed | None = None
     for number, text in enumerate(part.split(b"\n"), start=line):
         if not text or text[0] in b";#" or text.isspace():
+            header.add_below(text, number)
             continue
         try:
             numbers.extend(_parse_record(text))
