@@ -21,10 +21,10 @@ from numba import types
 from numba.core import typeinfer
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
-from numba.cpython import numbers
 from numba.extending import register_jitable
 
 from wattline.kernel.cache import FAST, SealedCache
+from wattline.kernel.defined import defining
 from wattline.kernel.indices import checking_indices
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -172,39 +172,22 @@ def either(function: F) -> F:
     return register_jitable(function) if JIT else function
 
 
-@contextlib.contextmanager
-def _wrapping() -> Iterator[None]:
-    """Let sums and products of whole numbers that overflow wrap around.
-
-    Else the optimiser takes for granted that they do not, leaves out a test for a divisor of 0, and the division ends
-    the process.
-    """
-    saved = numbers._int_arith_flags
-    numbers._int_arith_flags = lambda _: []
-    try:
-        yield
-    finally:
-        numbers._int_arith_flags = saved
-
-
 def plugin(
     function: F, signature: Any, *, cache: bool, judge: Any = Compiler, boundscheck: bool = False, variant: str = ""
 ) -> F:
     """Compile a user's policy: it may allocate.
 
-    With ``boundscheck`` the functions it calls, if they are new, check their indices too, and whole numbers wrap
-    around. Such code is optimised
+    With ``boundscheck`` the functions it calls, if they are new, check their indices too. Such code is optimised
     lightly: it is new, and mostly changed again before a run could win back the seconds that more would take.
 
     ``judge`` is the compiler, which refuses what a user's code must not do. What is kept on disk has passed it, and
     is used again for the same ``variant`` only.
     """
     options = {"cache": cache, "boundscheck": boundscheck, "variant": variant, "pipeline_class": judge}
-    with contextlib.ExitStack() as stack:
+    with defining(), contextlib.ExitStack() as stack:
         if boundscheck:
             stack.enter_context(checking_indices())
             stack.enter_context(_optimised(1))
-            stack.enter_context(_wrapping())
         return _njit(function, signature, ours=False, **options)
 
 
