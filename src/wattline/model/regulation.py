@@ -51,7 +51,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class Record:
-    """A recorded signal of a day or less, from second 0 on, and where it was missing for more than a minute.
+    """A recorded signal of a day or less, from second 0 on, and where it was missing for more than a minute an hour.
 
     ``gaps`` are (begin, end) in seconds from its beginning: the values there are held ones, and no evidence.
     ``begin_unix_s`` is the Unix time of its beginning, NaN if nobody knows it.

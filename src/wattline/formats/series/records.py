@@ -2,8 +2,8 @@
 
 A set of records is evidence about days to come only if its days are different ones of one signal. So records of
 different steps, days that overlap or are in the set twice, as they are or nearly so, and records shorter than an hour
-are refused, each in one line. Hours in which the signal was missing for more than a minute are counted: the reader
-holds the last value there, or somebody did before, which is no signal.
+are refused, each in one line. Hours in which the signal was missing for more than a minute, at once or in all, are
+counted: the reader holds the last value there, or somebody did before, which is no signal.
 
 Days are cut at midnight UTC where the file tells dates, else every 24 h from its beginning.
 """
@@ -35,7 +35,11 @@ from wattline.units import DAY_S, HOUR_S, show_duration
 LONGEST_S = 25 * HOUR_S
 """A file that lasts longer is cut into days; the day of a change to winter time has 25 hours."""
 GAP_S = 60.0
-"""Missing signal that lasts longer makes its hours no evidence. Two days may share as much: both midnights."""
+"""Missing signal that lasts longer makes the hours that it touches no evidence, and so does more of it in an hour, in
+shorter pieces. Two days may share as much: both midnights.
+"""
+_LONGER_S = GAP_S * (1 + 1e-9)
+"""Longer than that, whatever rounding does."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ def _days(trace: SignalTrace, name: str, notes: list[Note]) -> Iterator[tuple[Re
         cuts = [0, *(int(k) for k in inner if 0 < k < size), size]
         how = "at midnight UTC" if dated else "every 24 h from its beginning"
         notes.append(Note("kept", f"longer than {LONGEST_S / HOUR_S:g} h: cut into days, {how}", 1, trace.source))
-    gaps = _gaps(trace, notes)
+    missing = _missing(trace, notes)
     for day, (begin, end) in enumerate(pairwise(cuts), start=1):
         part = Signal(0.0, signal.step_s, signal.values[begin:end])
         unix_s = trace.epoch_unix_s + begin * signal.step_s
@@ -158,30 +162,53 @@ def _days(trace: SignalTrace, name: str, notes: list[Note]) -> Iterator[tuple[Re
             example = f"{own}: {show_duration(part.end_s)}"
             notes.append(Note("dropped", "what is left of a long file is shorter than an hour", 1, example))
             continue
-        yield Record(own, part, _within(gaps, begin * signal.step_s, part.end_s), unix_s), trace
+        yield Record(own, part, _gaps(missing, begin * signal.step_s, part.end_s), unix_s), trace
 
 
-def _gaps(trace: SignalTrace, notes: list[Note]) -> Floats:
-    """Return when signal is missing for more than a minute, from its beginning on: rows are, or a value is held."""
+def _missing(trace: SignalTrace, notes: list[Note]) -> Floats:
+    """Return when signal is missing, from its beginning on: rows are, or a value is held for more than a minute."""
     signal = trace.signal
-    absent = trace.gaps[np.diff(trace.gaps, axis=1)[:, 0] > GAP_S * (1 + 1e-9)] - signal.start_s
+    absent = trace.gaps - signal.start_s
+    long = absent[np.diff(absent, axis=1)[:, 0] > _LONGER_S]
     still = [
         (begin_s, end_s)
         for begin_s, end_s in held(signal.values, signal.step_s, GAP_S)
-        if not ((absent[:, 0] < end_s) & (absent[:, 1] > begin_s)).any()
+        if not ((long[:, 0] < end_s) & (long[:, 1] > begin_s)).any()
     ]
-    if still:
-        begin_s, end_s = still[0]
-        where = f"{trace.source}: from {show_duration(begin_s)} on for {show_duration(end_s - begin_s)}"
-        reason = "the signal stands still for more than a minute at a value at which it does not rest: taken as missing"
-        notes.append(Note("kept", reason, len(still), where))
-    return np.concatenate([absent, np.array(still, dtype=np.float64).reshape(-1, 2)])
+    if not still:
+        return absent
+    begin_s, end_s = still[0]
+    where = f"{trace.source}: from {show_duration(begin_s)} on for {show_duration(end_s - begin_s)}"
+    reason = "the signal stands still for more than a minute at a value at which it does not rest: taken as missing"
+    notes.append(Note("kept", reason, len(still), where))
+    return _united(np.concatenate([absent, np.array(still, dtype=np.float64)]))
 
 
-def _within(gaps: Floats, begin_s: float, length_s: float) -> tuple[tuple[float, float], ...]:
-    """Return gaps as they lie in a part of the signal."""
-    cut = np.clip(gaps - begin_s, 0.0, length_s)
-    return tuple((float(a), float(b)) for a, b in cut[cut[:, 0] < cut[:, 1]])
+def _united(stretches: Floats) -> Floats:
+    """Return stretches in order, those that overlap as one."""
+    stretches = stretches[np.argsort(stretches[:, 0], kind="stable")]
+    reached = np.maximum.accumulate(stretches[:, 1])
+    first = np.append(True, stretches[1:, 0] > reached[:-1])
+    return np.column_stack([stretches[first, 0], reached[np.append(first[1:], True)]])
+
+
+def _gaps(missing: Floats, begin_s: float, length_s: float) -> tuple[tuple[float, float], ...]:
+    """Return the missing stretches of a part of the signal that make hours no evidence, as they lie in it.
+
+    These are the ones that last longer than a minute, and the shorter ones in hours of which more than a minute is
+    missing.
+    """
+    long = np.diff(missing, axis=1)[:, 0] > _LONGER_S
+    cut = np.clip(missing - begin_s, 0.0, length_s)
+    inside = cut[:, 0] < cut[:, 1]
+    cut, long = cut[inside], long[inside]
+    found = [cut[long]]
+    for k in range(math.floor(length_s / HOUR_S * (1 + 1e-12))):
+        hour = np.clip(cut, k * HOUR_S, (k + 1) * HOUR_S)
+        if np.diff(hour, axis=1).sum() > _LONGER_S:
+            found.append(hour[~long & (hour[:, 0] < hour[:, 1])])
+    every = np.concatenate(found)
+    return tuple((begin, end) for begin, end in every[np.argsort(every[:, 0], kind="stable")].tolist())
 
 
 def _day(unix_s: float) -> str:
@@ -215,14 +242,24 @@ def _refuse_repeats(found: Sequence[tuple[Record, SignalTrace]]) -> None:
     raise TraceError.at(trace.source, told, field=trace.column, hint="one day is one record: leave one of them out")
 
 
+def _first_gap(record: Record) -> str:
+    """Return where signal is missing first, as it is told."""
+    begin_s, end_s = record.gaps[0]
+    if end_s - begin_s > _LONGER_S:
+        return f"none from {show_duration(begin_s)} on for {show_duration(end_s - begin_s)}"
+    hour = next((begin, end) for begin, end in record.hours() if begin <= begin_s < end)
+    pieces = np.clip(np.array(record.gaps), *hour)
+    lost_s = float(np.diff(pieces, axis=1).sum())
+    return f"{show_duration(lost_s)} in all in the hour from {show_duration(hour[0])} on"
+
+
 def _with_hours(found: Sequence[tuple[Record, SignalTrace]], notes: list[Note]) -> Iterator[Record]:
     """Yield the records with an hour of signal; hours without are counted."""
     left = 0
     for record, trace in found:
         lost = len(record.hours()) - len(record.usable_hours())
         if lost:
-            begin_s, end_s = record.gaps[0]
-            where = f"{record.name}: none from {show_duration(begin_s)} on for {show_duration(end_s - begin_s)}"
+            where = f"{record.name}: {_first_gap(record)}"
             reason = "hours in which the signal is missing for more than a minute: no evidence for a bid"
             notes.append(Note("kept", reason, lost, where))
         if record.usable_hours():
