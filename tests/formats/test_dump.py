@@ -235,6 +235,57 @@ def test_rows_of_another_table_are_not_those_of_this_one(tmp_path: Path, own: st
     assert len(read_configurations(tmp_path / "d.sql").table()) == 1
 
 
+@pytest.mark.parametrize(
+    "between",
+    [
+        "SAVEPOINT a; @1",
+        "SAVEPOINT a; @1 RELEASE a;",
+        "SAVEPOINT a; @1 RELEASE SAVEPOINT A;",
+        "SAVEPOINT a; SAVEPOINT b; @1 RELEASE b;",
+        "SAVEPOINT a; SAVEPOINT b; @1 RELEASE b; RELEASE a;",
+        "SAVEPOINT a; @1 COMMIT;",
+        "BEGIN; SAVEPOINT a; @1 RELEASE a;",
+        "BEGIN; SAVEPOINT a; @1 RELEASE a; COMMIT;",
+    ],
+)
+def test_savepoints_are_transactions(tmp_path: Path, between: str) -> None:
+    """Rows behind a SAVEPOINT count once it is released, or what began before it is committed."""
+    script = _about(MADE + ROW + between.replace("@1", ROW.replace("(1,1,4,", "(2,1,8,")))
+    (tmp_path / "d.sql").write_text(script)
+    held = _held(script)
+    assert held is not None
+    if len(held) == 1:
+        with pytest.raises(TraceError, match="no COMMIT follows this INSERT"):
+            read_configurations(tmp_path / "d.sql")
+    else:
+        assert _read(tmp_path / "d.sql") == held
+
+
+def test_a_dump_that_was_cut_is_refused(tmp_path: Path) -> None:
+    """Wherever it was cut, but between two statements; a COMMIT may lack its end."""
+    second = ROW.replace("(1,1,4,", "(2,1,8,")
+    script = _about(f"BEGIN;\n{MADE}{ROW}\n{second}\nCOMMIT;\n")
+    for at in range(1, len(script)):
+        (tmp_path / "d.sql").write_text(script[:at])
+        if script[:at].rstrip().endswith(("COMMIT", "COMMIT;")):
+            assert len(read_configurations(tmp_path / "d.sql").table()) == 2
+        else:
+            with pytest.raises(TraceError):
+                read_configurations(tmp_path / "d.sql")
+    for at in range(len(_about(MADE + ROW)) + 1, len(_about(MADE + ROW + second)) - 1):
+        (tmp_path / "d.sql").write_text(_about(MADE + ROW + second)[:at])
+        with pytest.raises(TraceError):
+            read_configurations(tmp_path / "d.sql")
+
+
+def test_words_of_psql_are_passed_over(tmp_path: Path) -> None:
+    """As pg_dump writes them at both ends of a dump, without a semicolon."""
+    (tmp_path / "d.sql").write_text(
+        _about("\\restrict abc\nSET row_security = off;\n" + MADE + ROW + "\n\\unrestrict abc\n")
+    )
+    assert len(read_configurations(tmp_path / "d.sql").table()) == 1
+
+
 @pytest.mark.parametrize("text", ["NULL", "TRUE", "'sp-mz'", "-1", "1.5", "''"])
 def test_applications_have_numbers(tmp_path: Path, text: str) -> None:
     """Whatever else stands in the column is refused; one number is one application, however it is written."""

@@ -186,7 +186,7 @@ def test_numbers_come_back_bit_by_bit(
         ),
         (f"{FIRST[:-2]} ON DUPLICATE KEY UPDATE id=1;\n", r"d\.sql:1: expected the end of the statement.*ON DUPLICATE"),
         (f"{FIRST}/* half\n", r"d\.sql:2: this quote or comment never ends"),
-        (FIRST[:-2], r"d\.sql:1: this INSERT does not end with ;; is the file whole"),
+        (FIRST[:-2], r"d\.sql:1: this statement does not end with ;; is the file whole"),
         (f"{FIRST}{FIRST.replace('`job_d', 'b.`job_d')}", "holds job_details_table of several databases"),
         (f"USE `a`;\n{FIRST}USE `b`;\n{FIRST}", r"holds job_details_table of several databases \(a, b\)"),
         (

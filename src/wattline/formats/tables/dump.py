@@ -26,6 +26,7 @@ _USED = re.compile(r"\s*USE\s+[`\"]?(\w+)[`\"]?\s*$", re.IGNORECASE)
 _OPENS = re.compile(r"\s*(?:BEGIN|START\s+TRANSACTION)\b", re.IGNORECASE)
 _COMMITS = re.compile(r"\s*SET\s+(?:SESSION\s+|@@)?AUTOCOMMIT\s*=\s*(?:(0|OFF)|1|ON)\b", re.IGNORECASE)
 _CLOSES = re.compile(r"\s*(?:COMMIT|END)\b", re.IGNORECASE)
+_SAVES = re.compile(r"\s*(?:(SAVEPOINT)|RELEASE(?:\s+SAVEPOINT)?)\s+([`\"]?\w+[`\"]?)\s*$", re.IGNORECASE)
 _UNDOES = re.compile(r"\s*ROLLBACK\b", re.IGNORECASE)
 _ROUTINE = re.compile(
     r"\s*CREATE\s[^;]*?\b(?:PROCEDURE|FUNCTION|TRIGGER|EVENT)\b|\s*DELIMITER\b(?!\s*$)", re.IGNORECASE
@@ -111,6 +112,8 @@ class _Dump:
     """The databases in which the table was created, or rows were put into it."""
     since: int | None = None
     """How many parts there were when the transaction began that no COMMIT has ended."""
+    point: str = ""
+    """The SAVEPOINT that began it, whose RELEASE ends it."""
     by_hand: bool = False
     """SET AUTOCOMMIT = 0: every statement begins a transaction where none is open."""
     routine: bool = False
@@ -120,6 +123,8 @@ class _Dump:
         self.own = self._table()
         for one in self.statements:
             self._take(one)
+            if not (one.ended or _CLOSES.match(one.words) or one.words.lstrip().startswith("\\")):
+                raise self.wrong(one, "this statement does not end with ;", hint="is the file whole?")
         if len(self.places) > 1:
             told = ", ".join(sorted(map(str, self.places)))
             raise TraceError.at(self.path, f"holds {self.own} of several databases ({told})")
@@ -155,10 +160,14 @@ class _Dump:
         commits = _COMMITS.match(one.words)
         if commits is not None:
             self.by_hand = commits[1] is not None
-        if _CLOSES.match(one.words) or (commits is not None and not self.by_hand):
-            self.since = None
+        saves = _SAVES.match(one.words)
+        released = saves is not None and not saves[1] and saves[2].lower() == self.point
+        if released or _CLOSES.match(one.words) or (commits is not None and not self.by_hand):
+            self.since, self.point = None, ""
         if self.since is None and (self.by_hand or _OPENS.match(one.words)):
             self.since = len(self.parts)
+        elif self.since is None and saves is not None and saves[1]:
+            self.since, self.point = len(self.parts), saves[2].lower()
         if self.routine and _speaks_of(one, self.own):
             raise self.wrong(one, f"{self.own}: a statement of a procedure, a trigger or after one: {READ}")
         if insert is not None and insert[2] == self.own:
@@ -174,8 +183,6 @@ class _Dump:
             columns = [_bare(name) for name in insert[3].split(",")]
         self.parts.append(_Part(one, insert.end(), columns))
         self.places.add(insert[1] or self.used)
-        if not one.ended:
-            raise self.wrong(one, "this INSERT does not end with ;", hint="is the file whole?")
 
     def _create(self, one: _Statement, create: re.Match[str]) -> None:
         columns, after = _columns(one.words[create.end() :])
