@@ -43,9 +43,15 @@ def _leave() -> None:
     All threads have ended by now, and who registered after this module was called before.
     """
     if _ended:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush()
         os._exit(_ended[0])
+
+
+def _flush() -> None:
+    """Write what is held back; what a policy's file wants done at the end may have closed a stream."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            stream.flush()
 
 
 def main() -> None:
@@ -72,8 +78,7 @@ def main() -> None:
     stopped = code in (INTERRUPTED, 128 + signal.SIGTERM)
     # Compiled code that nobody can stop, or runs that are not waited for: do not take their memory from under them.
     if _left_behind() or (simulates and stopped):
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush()
         os._exit(code)
     if simulates:
         _ended.append(code)
@@ -86,7 +91,8 @@ def _guard_the_end() -> None:
     guard = sys.modules.get("wattline.control.users.guard")
     if guard is None:
         return
-    guard.guard_the_end()
+    with contextlib.suppress(Exception):  # of numpy, say, from which a policy took functions away
+        guard.guard_the_end()
     if "--json" in sys.argv:
         with contextlib.suppress(OSError, ValueError):  # nobody reads the results any more
             sys.stdout.flush()

@@ -96,12 +96,13 @@ def load(file: Path) -> list[Mechanism]:
     if spec is None or spec.loader is None:
         raise PolicyError(f"{file}: not a Python file")
     module = importlib.util.module_from_spec(spec)
-    from wattline.control.users.guard import reading  # both know numba, as the file does
+    from wattline.control.users.guard import reading  # it knows numba, as the file does
+    from wattline.control.users.streams import own_streams
     from wattline.kernel.indices import importing
 
     sys.modules[name] = module  # compiled functions are found again by their module's name
     try:
-        with reading(str(file)), importing():
+        with own_streams("it"), reading(str(file)), importing():
             spec.loader.exec_module(module)
     except SyntaxError as problem:
         where = f"{problem.filename or file}" + (f":{problem.lineno}" if problem.lineno else "")

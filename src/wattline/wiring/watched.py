@@ -17,6 +17,7 @@ from typing import Any
 from wattline.arrays import Ints
 from wattline.control.users.complaints import where
 from wattline.control.users.guard import GRACE_S, LONGEST_LOOK_S, guarded, limit_s, longer
+from wattline.control.users.streams import own_streams
 from wattline.errors import EndlessError
 from wattline.kernel.compiler import compiles, nobody_compiles, waits_for_the_compiler
 from wattline.model.mechanism import Mechanism
@@ -101,7 +102,9 @@ def watched(work: Callable[[], Any], state: State, slots: Sequence[Mechanism], l
     def stops() -> list[str]:
         return [_unheard(policy) for policy in slots]
 
-    with guarded(words[WHO : CALLS + 1], ends, stops, most_s) as beat:
+    users = [policy for policy in slots if not policy.builtin]
+    who = where(users[0]) if len(users) == 1 else "a policy"
+    with own_streams(who), guarded(words[WHO : CALLS + 1], ends, stops, most_s) as beat:
         return _watched(_Worker(work), words, slots, look, beat, most_s)
 
 
