@@ -18,6 +18,7 @@ from typing import Any
 
 from wattline.cli.apart import results_apart
 from wattline.cli.complaints import BAD_INPUT, BROKEN_PIPE, FAILED, INTERRUPTED, complain, said, show_warning
+from wattline.cli.interrupts import hear
 from wattline.errors import InputError, RunError, WattlineError, cut, shorten
 from wattline.memory import require_room
 
@@ -56,6 +57,7 @@ def _flush() -> None:
 
 def main() -> None:
     """Run the command line of this process."""
+    hear()
     # Nearly all that a command makes is modules, which stay. Looking through them for garbage takes a tenth of a short
     # run while they load, and more when Python ends, though the system takes all memory back anyway.
     gc.set_threshold(500_000)

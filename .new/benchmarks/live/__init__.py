@@ -1,0 +1,1 @@
+"""Speed of the real machine: its bus, agents, launcher and controller."""

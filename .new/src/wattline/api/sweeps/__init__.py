@@ -1,0 +1,1 @@
+"""Sweeps: which settings there are, where their runs are made, and the rows that they leave."""

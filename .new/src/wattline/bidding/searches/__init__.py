@@ -1,0 +1,1 @@
+"""Searches for a bid: ours, AQA's, QoSG's, a grid."""

@@ -1,0 +1,1 @@
+"""``wattline configs``: tables of configurations of moldable jobs, and models of them."""

@@ -1,0 +1,1 @@
+"""``wattline telemetry``: look at power samples and join them to jobs."""

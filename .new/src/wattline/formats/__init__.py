@@ -1,0 +1,1 @@
+"""Files of other people ↔ facts: job logs, series over time, tables."""

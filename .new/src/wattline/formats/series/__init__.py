@@ -1,0 +1,1 @@
+"""Series over time from files: regulation signals, prices, power limits, bids."""

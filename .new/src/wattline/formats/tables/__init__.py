@@ -1,0 +1,1 @@
+"""Tables from files: configurations, kinds of jobs, factors of nodes, power profiles."""

@@ -1,0 +1,1 @@
+"""``wattline doctor``: what is wrong with an installation, and what to change, before a machine is led."""

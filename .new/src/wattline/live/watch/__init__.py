@@ -1,0 +1,1 @@
+"""How the live system is seen from outside: metrics, logs, a status in the terminal, a dashboard."""

@@ -1,0 +1,1 @@
+"""The fields of the state, a file a subject."""

@@ -1,0 +1,1 @@
+"""Consequences: what power, rates, queues and clocks do once a decision is taken."""

@@ -1,0 +1,1 @@
+"""The cap mechanisms."""

@@ -1,0 +1,1 @@
+"""Counts and draws: metrics, tables, figures and pages, all made from journals alone."""

@@ -1,0 +1,1 @@
+"""Counting: what the journal of a run says of service, power, energy, money and learning."""

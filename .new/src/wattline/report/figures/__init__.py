@@ -1,0 +1,1 @@
+"""Figures of reports, each a plain plotly figure, and how they look."""

@@ -1,0 +1,1 @@
+"""Pages: one HTML file each, with everything in it."""

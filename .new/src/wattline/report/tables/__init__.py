@@ -1,0 +1,1 @@
+"""Tables of reports, for a terminal and for a page."""

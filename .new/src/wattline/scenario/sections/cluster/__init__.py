@@ -1,0 +1,1 @@
+"""[cluster] and its tables: nodes and their classes, outages, nodes that differ."""

@@ -1,0 +1,3 @@
+"""AQA: demand response with quality-of-service assurance."""
+
+RUNS_ENGINE = True

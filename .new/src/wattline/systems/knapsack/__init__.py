@@ -1,0 +1,3 @@
+"""Data-driven power capping: learned profiles and window scheduling."""
+
+RUNS_ENGINE = True

@@ -1,0 +1,4 @@
+"""Hardware overprovisioning: more nodes than watts."""
+
+RUNS_ENGINE = False
+KEEPS_PIECES = False

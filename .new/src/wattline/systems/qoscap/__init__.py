@@ -1,0 +1,3 @@
+"""QoSCap and Adaptive bidding: demand response over days."""
+
+RUNS_ENGINE = True

@@ -1,0 +1,3 @@
+"""RMAP: power-aware resource management for overprovisioned machines."""
+
+RUNS_ENGINE = True

@@ -1,0 +1,1 @@
+"""Power telemetry: samples of sensors, cleaned, joined to jobs, and made for tests."""

@@ -1,0 +1,1 @@
+"""Samples made from a journal, with faults on demand."""

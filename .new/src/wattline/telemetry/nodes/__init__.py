@@ -1,0 +1,1 @@
+"""Nodes of a machine: which jobs held them, and which sensors measure them."""
