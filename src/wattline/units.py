@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 import os
 import re
@@ -40,6 +41,19 @@ _QUANTITY = re.compile(
 _CLOCK = re.compile(r"\s*(?:([0-9]+)-)?([0-9]{1,3}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]+)?))?\s*")
 
 
+_EXACT = decimal.Context(prec=60, traps=[])
+
+
+def times(number: str, factor: float) -> float:
+    """Return a number as it is written, times a factor, to the nearest float: 2.2 h are 7,920 s, and not a hair more.
+
+    >>> times("2.2", 3600.0), 2.2 * 3600.0
+    (7920.0, 7920.000000000001)
+    """
+    found = float(_EXACT.multiply(_EXACT.create_decimal(number), _EXACT.create_decimal(repr(factor))))
+    return float(number) * factor if math.isnan(found) else found
+
+
 def _parse(text: str | float, units: dict[str, float], what: str, default: str, example: str) -> float:
     if isinstance(text, bool):
         raise InputError(f"expected {what} like {example!r}, got {shorten(text)}")
@@ -58,7 +72,7 @@ def _parse(text: str | float, units: dict[str, float], what: str, default: str, 
     if factor is None:
         known = ", ".join(units)
         raise InputError(f"unknown unit {shorten(unit)} in {shorten(text)}: expected {what} in one of {known}")
-    value = float(number) * factor
+    value = times(number, factor)
     if math.isinf(value) and "inf" not in number:
         raise InputError(f"{shorten(text)} is more than can be counted: expected {what} like {example!r}")
     return value

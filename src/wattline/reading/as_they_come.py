@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from wattline.arrays import Floats
+from wattline.arrays import Floats, in_units
 from wattline.errors import InputError
 from wattline.reading.calendar import offset_at
 from wattline.reading.fields import LONGEST
-from wattline.units import TIME_UNITS
+from wattline.units import TIME_UNITS, times
 
 if TYPE_CHECKING:
     import polars as pl
@@ -102,9 +102,9 @@ class Amounts(Taken):
         if series.dtype != pl.String:
             if not (series.dtype.is_numeric() or series.dtype == pl.Null):
                 raise InputError(f"column must hold numbers or texts, not {series.dtype}"[:200])
-            return _floats(series) * self._factor, np.zeros(series.len(), dtype=np.bool_)
+            return in_units(_floats(series), self._factor), np.zeros(series.len(), dtype=np.bool_)
         texts = _texts(series)
-        values = _floats(texts.cast(pl.Float64, strict=False)) * self._factor
+        values = in_units(_floats(texts.cast(pl.Float64, strict=False)), self._factor)
         others = np.flatnonzero(np.isnan(values) & texts.is_not_null().to_numpy())
         wrong = np.zeros(series.len(), dtype=np.bool_)
         known: dict[str, float] = {}
@@ -130,7 +130,7 @@ class Amounts(Taken):
         if found is None or found[2] not in self._units:
             return math.nan
         self._own_unit()
-        return float(found[1]) * self._units[found[2]]
+        return times(found[1], self._units[found[2]])
 
     def _own_unit(self) -> None:
         if self.unit:
@@ -206,7 +206,7 @@ class Instants(Taken):
             raise InputError(f"column must hold dates or numbers, not {kind}"[:200])
         values = _floats(series)
         self.plain |= bool(np.isfinite(values).any())
-        return values * self._factor, nowhere
+        return in_units(values, self._factor), nowhere
 
     def _from_texts(self, texts: pl.Series) -> tuple[Floats, Mask]:
         import polars as pl
@@ -214,7 +214,7 @@ class Instants(Taken):
         present = texts.is_not_null().to_numpy()
         if self._form:
             return self._by_form(texts, present)
-        values = _floats(texts.cast(pl.Float64, strict=False)) * self._factor
+        values = in_units(_floats(texts.cast(pl.Float64, strict=False)), self._factor)
         self.plain |= bool(np.isfinite(values).any())
         rest = np.flatnonzero(np.isnan(values) & present)
         wrong = np.zeros(texts.len(), dtype=np.bool_)
@@ -292,7 +292,7 @@ def unix_times(values: Floats, *, said: bool) -> tuple[Floats, str, bool]:
         return values, "s", least >= UNIX_S
     for low, high, factor, unit in _UNIX:
         if low <= least and most < high:
-            return values * factor, unit, True
+            return in_units(values, factor), unit, True
     return values, "", False
 
 

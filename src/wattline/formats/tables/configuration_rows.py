@@ -14,7 +14,7 @@ from wattline.errors import TraceError, did_you_mean
 from wattline.formats.tables.dump import is_sql, sql_rows
 from wattline.reading.notes import listed
 from wattline.reading.source import PARQUET_MAGIC, as_utf8, read_bytes
-from wattline.units import in_full
+from wattline.units import in_full, times
 
 COLUMNS: dict[str, dict[str, float]] = {
     "application": {"application": 1.0, "app": 1.0, "bench": 1.0},
@@ -188,7 +188,7 @@ def _row(path: Path | str, line: int, cells: Mapping[str, Any], header: Header, 
             raise at(what, "is empty" if not text else "expected a number without a unit") from None
         if not 0 < value < math.inf:
             raise at(what, "must be above 0" if value <= 0 else "must be a finite number")
-        return value * factor
+        return times(text, factor)
 
     def whole(what: str) -> int:
         value = number(what)

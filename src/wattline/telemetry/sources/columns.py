@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from wattline.arrays import Floats
+from wattline.arrays import Floats, in_units
 from wattline.errors import InputError, TraceError, did_you_mean
 from wattline.formats.series.columns import TIME_NAMES
 from wattline.reading.as_they_come import first_of_two
@@ -144,12 +144,11 @@ def powers_of(frame: pl.DataFrame, layout: Layout, where: str) -> Floats:
             raise TraceError.at(where, f"column must hold powers, not {kind}"[:200], field=name)
     parts = [frame[name].cast(pl.Float64, strict=False).to_numpy().astype(np.float64) for name in layout.power]
     if len(parts) == 1:
-        return parts[0] * layout.factor
+        return in_units(parts[0], layout.factor)
     each = np.stack(parts)
     total = each.sum(axis=0)
     least = each.min(axis=0)
-    watts: Floats = np.where(least < 0, least, total) * layout.factor
-    return watts
+    return in_units(np.where(least < 0, least, total), layout.factor)
 
 
 class Times:
@@ -178,7 +177,7 @@ class Times:
             found = self._parsed(column)
         else:
             plain = column.cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
-            found = plain * self._factor(plain)
+            found = in_units(plain, self._factor(plain))
         known = found[np.isfinite(found)]
         if self.unix is None and known.size:
             self.unix = bool(np.median(known) >= UNIX_FROM)
