@@ -21,6 +21,12 @@ UNUSED = "is not a whole number from 1 to 1,000,000,000: not used"
         ("; MaxNodes: 1,024\n", 1024, {}),
         ("; MaxNodes: 12,34\n", None, {f"the header's MaxNodes {UNUSED}": "MaxNodes: 12,34"}),
         ("; MaxNodes: ten\n; MaxProcs: 16\n", 16, {f"the header's MaxNodes {UNUSED}": "MaxNodes: ten"}),
+        ("; MaxProcs: 93 312\n", None, {f"the header's MaxProcs {UNUSED}": "MaxProcs: 93 312"}),
+        (
+            "; MaxProcs: 1 024 (cores)\n; MaxNodes: 8 nodes\n",
+            8,
+            {f"the header's MaxProcs {UNUSED}": "MaxProcs: 1 024 (cores)"},
+        ),
         ("; MaxProcs: 7.5\n", None, {f"the header's MaxProcs {UNUSED}": "MaxProcs: 7.5"}),
         ("; MaxNodes: 0\n", None, {f"the header's MaxNodes {UNUSED}": "MaxNodes: 0"}),
         (

@@ -18,6 +18,7 @@ Unit = Literal["node", "processor"]
 NODES, PROCS = "MaxNodes", "MaxProcs"
 """What a header calls the size of its machine."""
 
+_APART = re.compile(r"\s*\d{1,3}\s\d{3}(?!\S)")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 
 SHARED = 0.2
@@ -141,7 +142,12 @@ def _whole(header: Mapping[str, str], key: str) -> int | None:
 
 
 def header_number(text: str) -> float:
-    """Return the number a header value starts with, NaN if none: ``128 (since 1995)`` is 128, ``1,024`` is 1024."""
+    """Return the number a header value starts with, NaN if none: ``128 (since 1995)`` is 128, ``1,024`` is 1024.
+
+    ``93 312`` may be one number or two, and is none.
+    """
+    if _APART.match(text):
+        return math.nan
     try:
         first = text.split()[0][:40]
         value = float(first.replace(",", "") if _THOUSANDS.fullmatch(first) else first)
