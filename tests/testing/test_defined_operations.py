@@ -15,8 +15,7 @@ import pytest
 
 from programs import python
 from wattline.kernel.compiled import JIT
-from wattline.kernel.defined import defines, defining
-from wattline.kernel.indices import checking_indices
+from wattline.kernel.indices import checking_indices, for_users, of_users
 
 pytestmark = pytest.mark.skipif(not JIT, reason="about compiled code")
 
@@ -93,10 +92,10 @@ def test_what_no_whole_number_holds_is_no_index(tmp_path: Path, index: str, comp
 def test_other_threads_and_the_engine_compile_as_ever() -> None:
     """What is fast because it is undefined stays so where we know what we do."""
     found: list[bool] = []
-    with defining():
-        thread = threading.Thread(target=lambda: found.append(defines()))
+    with for_users():
+        thread = threading.Thread(target=lambda: found.append(of_users()))
         thread.start()
         thread.join()
-        assert defines()
+        assert of_users()
     assert found == [False]
-    assert not defines()
+    assert not of_users()

@@ -23,9 +23,9 @@ from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 from numba.extending import register_jitable
 
+from wattline.kernel import defined  # noqa: F401  (it patches)
 from wattline.kernel.cache import FAST, SealedCache
-from wattline.kernel.defined import defining
-from wattline.kernel.indices import checking_indices
+from wattline.kernel.indices import checking_indices, for_users
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -184,7 +184,7 @@ def plugin(
     is used again for the same ``variant`` only.
     """
     options = {"cache": cache, "boundscheck": boundscheck, "variant": variant, "pipeline_class": judge}
-    with defining(), contextlib.ExitStack() as stack:
+    with for_users(), contextlib.ExitStack() as stack:
         if boundscheck:
             stack.enter_context(checking_indices())
             stack.enter_context(_optimised(1))

@@ -10,41 +10,19 @@ out, LLVM may assume whatever suits it. It then leaves out the check of an index
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba.cpython import numbers
 
-from wattline.kernel.indices import checks
+from wattline.kernel.indices import of_users
 
-_thread = threading.local()
 _builder: Any = ir.IRBuilder
 _PLAIN: dict[str, Callable[..., Any]] = {
     name: getattr(_builder, name) for name in ("fptosi", "fptoui", "shl", "ashr", "lshr")
 }
 _plain_flags: Callable[..., Any] = numbers._int_arith_flags
-
-
-def defines() -> bool:
-    """Tell whether in code that this thread compiles now every operation has a result.
-
-    So it has wherever indices are checked: a number of which anything may be assumed may be assumed to be a good index.
-    """
-    return checks() or getattr(_thread, "defines", False)
-
-
-@contextlib.contextmanager
-def defining() -> Iterator[None]:
-    """Let every operation have a result in code that this thread compiles meanwhile."""
-    before = getattr(_thread, "defines", False)
-    _thread.defines = True
-    try:
-        yield
-    finally:
-        _thread.defines = before
 
 
 def _where(builder: Any, name: str, value: Any, kind: Any, low: float, high: float, other: Any) -> Any:
@@ -62,13 +40,13 @@ def _signed(builder: Any, value: Any, kind: Any) -> Any:
 
 
 def _to_signed(builder: Any, value: Any, kind: Any, name: str = "") -> Any:
-    if not defines():
+    if not of_users():
         return _PLAIN["fptosi"](builder, value, kind, name)
     return _signed(builder, value, kind)
 
 
 def _to_unsigned(builder: Any, value: Any, kind: Any, name: str = "") -> Any:
-    if not defines():
+    if not of_users():
         return _PLAIN["fptoui"](builder, value, kind, name)
     return _where(builder, "fptoui", value, kind, -1.0, 2.0**kind.width, _signed(builder, value, kind))
 
@@ -77,7 +55,7 @@ def _shift(name: str) -> Callable[..., Any]:
     """Return a shift that shifts everything out where it is told more bits than there are, or fewer than none."""
 
     def shifted(builder: Any, value: Any, bits: Any, label: str = "", flags: tuple[str, ...] = ()) -> Any:
-        if not defines():
+        if not of_users():
             return _PLAIN[name](builder, value, bits, label, flags)
         width = value.type.width
         inside = builder.icmp_unsigned("<", bits, ir.Constant(bits.type, width))
@@ -91,4 +69,4 @@ def _shift(name: str) -> Callable[..., Any]:
 _builder.fptosi, _builder.fptoui = _to_signed, _to_unsigned
 for _name in ("shl", "ashr", "lshr"):
     setattr(_builder, _name, _shift(_name))
-numbers._int_arith_flags = lambda kind: [] if defines() else _plain_flags(kind)
+numbers._int_arith_flags = lambda kind: [] if of_users() else _plain_flags(kind)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.core.caching import NullCache
 from numba.core.ccallback import CFunc
+from numba.core.cpu import CPUTargetOptions, ParallelOptions
 from numba.core.dispatcher import Dispatcher
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.ufuncbuilder import UFuncDispatcher
@@ -37,8 +39,27 @@ def _enabled(context: Any) -> bool:
 _context.enable_boundscheck = property(_enabled, _plain.fset)
 
 
+def of_users() -> bool:
+    """Tell whether what this thread compiles now is a user's, with checks or, once all have passed, without."""
+    return checks() or getattr(_thread, "of_users", False)
+
+
+@contextlib.contextmanager
+def for_users() -> Iterator[None]:
+    """Compile what users wrote meanwhile."""
+    before = getattr(_thread, "of_users", False)
+    _thread.of_users = True
+    _check_given_arrays()
+    try:
+        yield
+    finally:
+        _thread.of_users = before
+
+
 def switch(*, on: bool) -> bool:
     """Let code that this thread compiles check its indices, or not; return how it was."""
+    if on:
+        _check_given_arrays()
     before = checks()
     _thread.checks = on
     return before
@@ -97,3 +118,63 @@ def is_compiled(value: Any) -> bool:
 def is_deaf(value: Any) -> bool:
     """Tell whether numba compiled a function so that compiled code which calls it hears nothing of its errors."""
     return isinstance(value, (DUFunc, CFunc))
+
+
+# ------------------------------------------------------------------ one by one
+
+
+_finalize: Callable[..., None] = CPUTargetOptions.finalize
+
+
+def _one_by_one(options: Any, flags: Any, given: Any) -> None:
+    """Settle the flags of a function: what users compile runs in one thread, since numba drops errors in others."""
+    _finalize(options, flags, given)
+    if of_users():
+        flags.auto_parallel = ParallelOptions(False)  # noqa: FBT003 - numba's own signature
+
+
+CPUTargetOptions.finalize = _one_by_one
+
+# ------------------------------------------------------------------ arrays that are given for results
+
+LENGTHS = "operands could not be broadcast together with the array that is given for the result"
+
+
+def _check_given_arrays() -> None:
+    """Let what users compile check the lengths of arrays where the result is put into a given one: numba does not."""
+    from numba.np import npyimpl
+
+    module: Any = npyimpl
+    if getattr(module.numpy_ufunc_kernel, "checks_lengths", False):
+        return
+    plain = module.numpy_ufunc_kernel
+
+    def checked(context: Any, builder: Any, sig: Any, args: Any, ufunc: Any, kernel: Any) -> Any:
+        if of_users():
+            _refuse_other_lengths(context, builder, list(zip(sig.args, args, strict=True)), ufunc.nin)
+        return plain(context, builder, sig, args, ufunc, kernel)
+
+    checked.checks_lengths = True  # type: ignore[attr-defined]
+    module.numpy_ufunc_kernel = checked
+
+
+def _refuse_other_lengths(context: Any, builder: Any, typed: list[tuple[Any, Any]], inputs: int) -> None:
+    """Write a check that results fit into the given arrays; each input is stretched from length 1 at most."""
+    shapes = [
+        cgutils.unpack_tuple(builder, context.make_array(kind)(context, builder, value).shape, kind.ndim)
+        if isinstance(kind, types.Array)
+        else []
+        for kind, value in typed
+    ]
+    for given in shapes[inputs:]:
+        for other, shape in enumerate(shapes):
+            if shape is given:
+                continue
+            bad = cgutils.false_bit if len(shape) <= len(given) else cgutils.true_bit
+            for one, whole in zip(reversed(shape), reversed(given), strict=False):
+                differs = builder.icmp_unsigned("!=", one, whole)
+                if other < inputs:
+                    differs = builder.and_(differs, builder.icmp_unsigned("!=", one, one.type(1)))
+                bad = builder.or_(bad, differs)
+            with builder.if_then(bad, likely=False):
+                context.call_conv.return_user_exc(builder, ValueError, (LENGTHS,))
