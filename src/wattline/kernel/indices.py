@@ -16,7 +16,8 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.core.caching import NullCache
 from numba.core.ccallback import CFunc
-from numba.core.cpu import CPUTargetOptions, ParallelOptions
+from numba.core.cpu import CPUTargetOptions
+from numba.core.cpu_options import ParallelOptions
 from numba.core.dispatcher import Dispatcher
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.ufuncbuilder import UFuncDispatcher
@@ -123,6 +124,7 @@ def is_deaf(value: Any) -> bool:
 # ------------------------------------------------------------------ one by one
 
 
+_options: Any = CPUTargetOptions
 _finalize: Callable[..., None] = CPUTargetOptions.finalize
 
 
@@ -133,7 +135,7 @@ def _one_by_one(options: Any, flags: Any, given: Any) -> None:
         flags.auto_parallel = ParallelOptions(False)  # noqa: FBT003 - numba's own signature
 
 
-CPUTargetOptions.finalize = _one_by_one
+_options.finalize = _one_by_one
 
 # ------------------------------------------------------------------ arrays that are given for results
 
