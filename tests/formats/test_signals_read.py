@@ -343,3 +343,14 @@ def test_real_evenings(data_dir: Path) -> None:
     for trace in days.values():
         assert (trace.signal.start_s, trace.signal.step_s, trace.signal.values.size) == (57600.0, 2.0, 14401)
         assert trace.signal.values.mean() == pytest.approx(-0.5, abs=0.05)
+
+
+def test_times_with_one_colon_are_refused(tmp_path: Path) -> None:
+    """They may be hours and minutes, or minutes and seconds: a day of minutes was taken for 24 minutes."""
+    path = tmp_path / "day.csv"
+    rows = "".join(f"{k // 60:02d}:{k % 60:02d},{(k % 7) / 7:.3f}\n" for k in range(1440))
+    path.write_text("time,signal\n" + rows)
+    with pytest.raises(TraceError, match=r"day\.csv:2: field 'time': may be minutes and seconds or hours and minutes"):
+        read_signal(path)
+    path.write_text("time,signal\n" + rows.replace(",", ":00,"))
+    assert read_signal(path).signal.step_s == 60.0

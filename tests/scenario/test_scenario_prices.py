@@ -152,6 +152,19 @@ def test_a_tariff_of_the_day_repeats(tmp_path: Path) -> None:
     assert longer["energy_price_per_kwh"][5:7].to_list() == [0.1, 0.3]
 
 
+@pytest.mark.parametrize(
+    "rows", ["16:00,0.3 00:00,0.1 08:00,0.2", "08:00,0.2 16:00,0.3 00:00,0.1", "00:00,0.1 08:00,0.2 16:00,0.3"]
+)
+@pytest.mark.parametrize("begins", ["2022-07-01T00:00:00Z", "2022-07-01T23:00:00Z"])
+def test_a_tariff_may_begin_at_any_time_of_the_day(tmp_path: Path, rows: str, begins: str) -> None:
+    """Rows that pass midnight are still those of one day: the second one was billed by the first price."""
+    (tmp_path / "tariff.csv").write_text("time,price\n" + rows.replace(" ", "\n") + "\n")
+    prices = f'[prices]\nstart = {begins}\nenergy = {{file = "tariff.csv", unit = "$/kWh", repeat = true}}\n'
+    hours = run(tmp_path, PLAIN + prices, ("trace.rate=5/h",)).read("hours")
+    clocks = [int(text[11:13]) for text in hours["clock"]]
+    assert hours["energy_price_per_kwh"].to_list() == [(0.1, 0.2, 0.3)[clock // 8] for clock in clocks]
+
+
 def test_old_traces_are_placed_by_their_own_dates_or_as_told(tmp_path: Path) -> None:
     """A log that knows its date needs no `start`; a log of other years needs one."""
     jobs = "\n".join(f"{i} {i * 600} 0 900 2 -1 -1 2 900 -1 1 1 1 1 1 1 -1 -1" for i in range(1, 9))

@@ -69,6 +69,23 @@ def test_shifts_beyond_all_bits_shift_everything_out(kind: type[np.integer[Any]]
                 assert int(right(a, b)) == (int(a) >> count if inside else -1 if a < 0 else 0)
 
 
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint32, np.uint64])
+@pytest.mark.parametrize("function", [np.mod, np.remainder, np.floor_divide], ids=lambda f: f.__name__)
+def test_divisions_of_the_least_number_end_no_process(function: Any, kind: type[np.integer[Any]]) -> None:
+    """By -1 and by 0, of arrays, for which numba asks less than for numbers; others are divided as numpy does."""
+    least, most = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+    values = np.array([least, most, 77, 0, most - 1] + ([-77, least + 1] if least else []), dtype=kind)
+    with checking_indices():
+        divide = numba.njit(lambda a, b: function(a, b))  # noqa: PLW0108 - numba compiles functions only
+        for by in (1, 3, most, 0, *((-1, -3, least) if least else ())):
+            divisors = np.full(values.size, by, dtype=kind)
+            with np.errstate(all="ignore"):
+                found, expected = divide(values, divisors), function(values, divisors)
+            if by == -1 and function is np.floor_divide:  # numba says 0 of the least number
+                found, expected = found[1:], expected[1:]
+            assert found.tolist() == expected.tolist(), by
+
+
 @pytest.mark.parametrize("index", ["int(1e300)", "round(1e19 * n)", "int(np.inf)", "np.int64(-1e19)"])
 @pytest.mark.parametrize("compiled", ["", ", compiled=True"], ids=["plain", "compiled"])
 def test_what_no_whole_number_holds_is_no_index(tmp_path: Path, index: str, compiled: str) -> None:

@@ -5,6 +5,8 @@ out, LLVM may assume whatever suits it. It then leaves out the check of an index
 
 * such a float becomes the least number of the kind, as on the processors of most machines;
 * such a shift shifts everything out, as numpy does;
+* the least number divided by -1 is itself, with nothing left over, and anything divided by 0 is 0 where numba does not
+  ask for it before: on processors, both end the process;
 * sums, differences and products that overflow wrap around, else a test for a divisor of 0 may be left out.
 """
 
@@ -20,7 +22,8 @@ from wattline.kernel.indices import of_users
 
 _builder: Any = ir.IRBuilder
 _PLAIN: dict[str, Callable[..., Any]] = {
-    name: getattr(_builder, name) for name in ("fptosi", "fptoui", "shl", "ashr", "lshr")
+    name: getattr(_builder, name)
+    for name in ("fptosi", "fptoui", "shl", "ashr", "lshr", "sdiv", "srem", "udiv", "urem")
 }
 _plain_flags: Callable[..., Any] = numbers._int_arith_flags
 
@@ -66,7 +69,30 @@ def _shift(name: str) -> Callable[..., Any]:
     return shifted
 
 
+def _division(name: str) -> Callable[..., Any]:
+    """Return a division, or what it leaves over, that the processor can carry out."""
+
+    def divided(builder: Any, value: Any, by: Any, label: str = "", flags: tuple[str, ...] = ()) -> Any:
+        if not of_users():
+            return _PLAIN[name](builder, value, by, label, flags)
+        kind = value.type
+        one, nought = ir.Constant(kind, 1), ir.Constant(kind, 0)
+        by_nought = builder.icmp_unsigned("==", by, nought)
+        by_minus = builder.icmp_unsigned("==", by, ir.Constant(kind, -1))
+        odd = builder.or_(by_nought, by_minus) if name[0] == "s" else by_nought
+        found = _PLAIN[name](builder, value, builder.select(odd, one, by))
+        if name == "sdiv":
+            found = builder.select(by_minus, builder.sub(nought, value), found)
+        elif name == "srem":
+            found = builder.select(by_minus, nought, found)
+        return builder.select(by_nought, nought, found)
+
+    return divided
+
+
 _builder.fptosi, _builder.fptoui = _to_signed, _to_unsigned
+for _name in ("sdiv", "srem", "udiv", "urem"):
+    setattr(_builder, _name, _division(_name))
 for _name in ("shl", "ashr", "lshr"):
     setattr(_builder, _name, _shift(_name))
 numbers._int_arith_flags = lambda kind: [] if of_users() else _plain_flags(kind)

@@ -303,6 +303,7 @@ def times_of(series: Series, name: str) -> tuple[Floats, float]:
         return _plain_times(plain, name)
     clock = clock_s(column)
     if _most(clock):
+        _check_clocks(series, name)
         return _over_midnight(clock), math.nan
     dated, form = _dates(column)
     if not _most(dated):
@@ -310,6 +311,20 @@ def times_of(series: Series, name: str) -> tuple[Floats, float]:
     if form.startswith("%m") and name not in PJM_TIMES:
         _check_months(series, name, dated)
     return _from_midnight(dated)
+
+
+def _check_clocks(series: Series, name: str) -> None:
+    """Refuse times of which each may be minutes and seconds or hours and minutes."""
+    two = np.flatnonzero(series.frame[name].str.contains(r"^\s*\d{1,3}:\d{2}\s*$").fill_null(value=False).to_numpy())
+    if two.size:
+        raise TraceError.at(
+            series.path,
+            "may be minutes and seconds or hours and minutes",
+            line=int(series.lines[two[0]]),
+            field=name[:60],
+            value=series.shown(int(two[0]), [name])[name],
+            hint="write clocks like 07:05:00",
+        )
 
 
 def _check_months(series: Series, name: str, unix_s: Floats) -> None:

@@ -206,6 +206,8 @@ def read_series(name: str, spec: SeriesSpec, context: Context) -> HeldTrace:
 def place_series(trace: HeldTrace, spec: SeriesSpec, clock: Clock | None, start_s: float) -> Held:
     """Return a series on the clock of a run that begins at ``start_s``, to be repeated if told."""
     held = trace.held
+    if trace.placed == "day" and spec.repeat and spec.step is None:
+        held = _of_one_day(held)
     if trace.placed == "day" and spec.repeat and held.start_s > 0:  # before the first row of a day the last one holds
         held = Held(np.append(0.0, held.time_s), np.append(held.values[-1], held.values), held.end_s)
     zero_s = start_s
@@ -214,6 +216,15 @@ def place_series(trace: HeldTrace, spec: SeriesSpec, clock: Clock | None, start_
     elif trace.placed == "day" and clock is not None:
         zero_s = start_s - clock.local_s % DAY_S
     return Held(held.time_s + zero_s, held.values, held.end_s + zero_s, repeat=spec.repeat)
+
+
+def _of_one_day(held: Held) -> Held:
+    """Return a table of the day whose rows pass midnight, as 22:00 and then 06:00, from midnight on."""
+    if held.end_s <= DAY_S or held.time_s[-1] - held.time_s[0] >= DAY_S:
+        return held
+    clock_s = held.time_s % DAY_S
+    order = np.argsort(clock_s, kind="stable")
+    return Held(clock_s[order], held.values[order], DAY_S)
 
 
 def constant_series(name: str, spec: SeriesSpec) -> Held:
