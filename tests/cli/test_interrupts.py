@@ -72,3 +72,43 @@ def test_elsewhere_it_is_heard_at_once(tmp_path: Path) -> None:
     ignored = HEAD.replace("signal.default_int_handler", "signal.SIG_IGN")
     done = python(ignored + "work = press\n" + TAIL.replace("5.0", "0.1"), tmp_path)
     assert done.out == "not heard\n", done.err
+
+
+PRESSES = """\
+import os, signal, time
+import wattline as wl
+
+calls = 0
+
+
+@wl.policy("learn")
+def presses(s, arg, param, memory):
+    global calls
+    calls += 1
+    if calls == AT:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+    return 0
+"""
+ENDS = {
+    "short runs": (
+        "jobs = wl.draw_trace('lublin', nodes=8, jobs=3, load=0.5, seed=1)\nfor i in range(200):\n"
+        "    wl.simulate(jobs, wl.Machine(nodes=8), learn=presses, progress=False)\n"
+    ),
+    "wl.check": "wl.check(presses)\n",
+    "check-policy": "import sys\nfrom wattline.cli import main\nsys.argv[1:] = 'check-policy', 'pressing.py'\nmain()\n",
+}
+
+
+@pytest.mark.parametrize("at", [2, 6, 33])
+@pytest.mark.parametrize("work", ENDS)
+def test_ctrl_c_while_the_last_instants_are_simulated_ends_what_goes_on(tmp_path: Path, work: str, at: int) -> None:
+    """A run that is over is whole, but who began it is to stop: no other run begins."""
+    (tmp_path / "pressing.py").write_text(PRESSES.replace("AT", str(at)))
+    body = "".join("    " + line for line in ENDS[work].splitlines(keepends=True))
+    tail = "    print('not heard')\nexcept KeyboardInterrupt:\n    print('heard')\n"
+    done = python(HEAD + "from pressing import presses\nimport wattline as wl\ntry:\n" + body + tail, tmp_path)
+    if work == "check-policy":
+        assert (done.code, done.err.splitlines()[-1]) == (130, "wattline: interrupted"), done.err
+    else:
+        assert done.out == "heard\n", done.err

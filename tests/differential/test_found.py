@@ -201,3 +201,42 @@ def test_nodes_that_sleep_at_once_are_awake_for_the_pass_of_their_instant() -> N
         result, _ = simulate(world)
         assert result.state.end_s.tolist() == [15.0, 35.0], changes
         assert check(world) is None
+
+
+def test_a_job_that_lost_its_nodes_before_the_next_pass_is_a_newcomer_to_the_plan() -> None:
+    """Conservative: what a job was promised is kept when it starts. One that an outage takes from its nodes before any
+    other pass waits behind what the others were promised, as it does where there was a pass.
+    """
+    world = World(
+        jobs=[job(148.0, 2.0, 2, pool=1), job(148.0, 0.0, 2, pool=1)], classes=[(4, 100.0), (3, 50.0)],
+        select="conservative", outages=[(149.0, 149.0, 5, 1, False)],
+    )  # fmt: skip
+    assert check(world) is None
+    late = job(51.0, 1.0, 1, request=1.0)
+    between = World(
+        jobs=[job(0.0, 50.0, 7, request=52.0), job(3.0, 10.0, 10, request=10.0), job(3.0, 3.0, 7, request=8.0)],
+        classes=[(13, 100.0)], select="conservative", outages=[(54.0, 64.0, 9, 3, False)],
+    )  # fmt: skip
+    for world in (between, replace(between, jobs=[*between.jobs, late])):  # one makes a pass in between
+        result, _ = simulate(world)
+        assert result.state.end_s[:3].tolist() == [50.0, 67.0, 57.0]
+        assert check(world) is None
+
+
+def test_a_job_that_lost_its_nodes_is_no_longer_the_first_that_was_promised_watts() -> None:
+    """Where classes share a limit, reservations of before come first; one that was kept by a start is none of them."""
+    world = World(
+        jobs=[job(28.0, 7.0, 1, pool=1), job(28.0, 2.0, 3, pool=1), job(28.0, 0.0, 3)], classes=[(4, 100.0), (3, 50.0)],
+        select="easy", limit=[(0.0, 1300.0)], outages=[(36.0, 36.0, 4, 3, False)],
+    )  # fmt: skip
+    assert check(world) is None
+
+
+def test_a_run_on_ticks_in_which_nothing_happens_ends_before_a_sample_that_is_far_off() -> None:
+    """After 100,000 ticks in which nobody runs or starts the run is stuck, whatever a sample of power might change."""
+    world = World(
+        jobs=[job(0.0, 0.0, 2, request=2.0), job(0.0, 0.0, 2), job(0.0, 0.0, 1)], classes=[(2, 0.0)],
+        select="backfill-by-end", params={"depth": 1.0}, order="wfp", limit=[(0.0, 300.0)], tick=2.0, profile="oracle",
+    )  # fmt: skip
+    assert simulate(world)[1]
+    assert check(world) is None

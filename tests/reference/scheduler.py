@@ -36,8 +36,10 @@ SAME_S, SAME_SHARE = 1e-6, 1e-14
 ENDED, KILLED, FAILED = "finished", "killed", "failed"
 END, NODE, ENVELOPE, ARRIVAL, AGAIN, AWAKE, SAMPLE = "end", "node", "envelope", "arrival", "again", "awake", "sample"
 
-SAMPLE_S, QUIET_SAMPLES = 1e6, 3
-"""How often power is sampled where it is not known, and after how many samples that start nobody none ever will."""
+SAMPLE_S, QUIET_SAMPLES, QUIET_TICKS = 1e6, 3, 100_000
+"""How often power is sampled where it is not known; after how many samples that start nobody none ever will, and after
+how many ticks in which nothing runs.
+"""
 
 LIMIT_SLACK = 1e-9
 """A power limit is kept to within a billionth of it."""
@@ -159,8 +161,10 @@ class Scheduler:
         self.high = False
         self.low = [False] * len(setup.classes)
         self.once_more = -math.inf
-        self.samples, self.quiet = 1, 0
+        self.samples, self.quiet, self.busy_until = 1, 0, self.now
         self.memory: dict[str, object] = {}
+        self.promised: dict[Job, float] = {}
+        self.heads: dict[int, tuple[Job, float, float]] = {}
         self.seen: dict[int, list[float]] = {}
         self.due: list[tuple[float, int, Job]] = []
         leave = [(o[0], 0, i, o) for i, o in enumerate(setup.outages)]
@@ -223,7 +227,7 @@ class Scheduler:
             times += [min(sleepy.values())] if (sleepy := self.sleepy()) else []
             times += [self.start_s + (self.ticked + 1) * self.setup.tick] if self.pending else []
             times += [self.again] if self.again < math.inf else []
-            times += [t for t in (self.next_sample(),) if t < math.inf and self.quiet < QUIET_SAMPLES]
+            times += [t for t in (self.next_sample(),) if t < math.inf and not self.gives_up(t)]
             if not times or not (self.future or self.queue or self.running or self.due):
                 return
             self.to(max(self.now, min(times)))
@@ -233,8 +237,16 @@ class Scheduler:
         """Return when power is sampled next; select is asked then, too, where admission does not know it."""
         return self.start_s + self.samples * SAMPLE_S if self.setup.profile != "known" else math.inf
 
+    def gives_up(self, t: float) -> bool:
+        """Whether it is clear before a sample that nobody will ever start, if nothing else is to come."""
+        too_late = self.setup.tick > 0.0 and t > self.busy_until + QUIET_TICKS * self.setup.tick
+        nothing_comes = not (self.future or self.running or self.due or self.changes or self.steps)
+        return self.quiet >= QUIET_SAMPLES or (nothing_comes and too_late)
+
     def to(self, t: float) -> None:
         """Let time pass."""
+        if self.running or not self.queue:
+            self.busy_until = t
         for p, (_, idle_w) in enumerate(self.setup.classes):
             self.idle_energy += len(self.free[p] - self.asleep) * idle_w * self.idle_share(p) * (t - self.now)
         self.now = t
@@ -587,8 +599,11 @@ class Scheduler:
         return [[j for j in self.queue if j.pool == p] for p in range(len(self.setup.classes))]
 
     def start(self, job: Job) -> None:
-        """Put a job on free nodes: the lowest, or those that the place policy picks."""
+        """Put a job on free nodes: the lowest, or those that the place policy picks. What it was promised is kept."""
         self.quiet = 0
+        self.promised.pop(job, None)
+        for p in [p for p, (head, _, _) in self.heads.items() if head is job]:
+            del self.heads[p]
         self.queue.remove(job)
         before = self.power() + self.increase(job)
         free = sorted(self.free[job.pool])

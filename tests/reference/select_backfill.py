@@ -96,7 +96,7 @@ def _classes_that_share_watts(m: Scheduler, *, strict: bool) -> None:
     """Start, in the order of the line, who leaves all who were promised something, of any class, what they need."""
     booked: Booked = []
     first = {job.pool: job for job in reversed(m.queue)}
-    heads: dict[int, tuple[Job, float, float]] = m.memory.setdefault("heads", {})  # type: ignore[assignment]
+    heads = m.heads
     before = sorted((at, p) for p, (job, at, _) in heads.items() if first.get(p) is job)
     kept = {p: _promise(m, first[p], booked) for _, p in before}
     heads.clear()

@@ -3,7 +3,8 @@
 Readings: a running job is expected to be gone at its estimated end, after now; nodes that drain come back to nobody. A
 reservation of no length takes its instant: nobody may run across it, and others begin once it is over. The plan is
 repaired in its own order, by reserved start and then by the line at the pass before; a job whose nodes or watts no
-reservation can give yet has none and tries again at every pass.
+reservation can give yet has none and tries again at every pass. A start keeps its promise: a job that loses its nodes
+is a newcomer.
 """
 
 from __future__ import annotations
@@ -95,9 +96,7 @@ def conservative(m: Scheduler, happened: set[str]) -> None:
     """Keep the promises, let jobs move forward where something changed, promise newcomers the first hole, start who is
     due.
     """
-    starts: dict[Job, float] = m.memory.setdefault("starts", {})  # type: ignore[assignment]
-    for job in [j for j in starts if j.status != "waiting"]:
-        del starts[job]
+    starts = m.promised
     plan = Plan(m)
     for job, at in starts.items():  # in the order of the plan
         starts[job] = max(at, m.now)

@@ -166,7 +166,7 @@ class Study:
         runs = []
         for part in parts:
             result = carry_out(part, listener)
-            if result.stopped == "interrupted":
+            if result.stopped == "interrupted" or result.pressed:
                 raise KeyboardInterrupt
             runs.append(Run(wired=part, result=result))
         run = runs[0]

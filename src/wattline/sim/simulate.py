@@ -9,6 +9,7 @@ import importlib
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -79,6 +80,8 @@ class Simulation(Bound):
         super().__init__(jobs, cluster, policies, options, seed=seed)
         self.earlier_s, self.kept_s = 0.0, -math.inf
         """Seconds that a run which is carried on took before, and the last hour at which it was kept."""
+        self.pressed = False
+        """Whether Ctrl-C came while the last instants were simulated."""
         self._poisoned = False
         self._in_python = any(not m.builtin and not m.compiled for m in policies.slots())
         self._of_users = any(not m.builtin for m in policies.slots())
@@ -126,11 +129,10 @@ class Simulation(Bound):
             raise
         if code == codes.LOG_FULL:
             self.empty_logs()
-        if asked is not None and code in (
-            codes.BUDGET,
-            codes.LOG_FULL,
-        ):  # between two instants; a run that is over was not interrupted
-            raise asked
+        if asked is not None:
+            if code in (codes.BUDGET, codes.LOG_FULL):  # between two instants
+                raise asked
+            self.pressed = True  # a run that is over was not interrupted
         return look_closer(code, self.state, self.policies.slots())
 
     def forget_logs(self) -> None:
@@ -181,7 +183,14 @@ class Simulation(Bound):
                     code = self._to_the_hour(keeper)
             self.explain(code)
         stopped = {codes.BUDGET: "interrupted", codes.UNTIL: "until"}.get(code, "done")
-        return self.result(stopped, self.elapsed_s())
+        return replace(self.result(stopped, self.elapsed_s()), pressed=self.pressed)
+
+    def whole(self, progress: Progress | None = None) -> Result:
+        """Simulate to the end for somebody to whom a part is of no use: Ctrl-C is raised, as everywhere in Python."""
+        result = self.run(progress)
+        if result.stopped == "interrupted" or result.pressed:
+            raise KeyboardInterrupt
+        return result
 
     def _to_the_end(self, progress: Progress | None, keeper: Keeper | None) -> int:
         """Simulate in slices until there is a reason to stop; return it."""
@@ -312,5 +321,5 @@ def simulate(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Result:
-    """Simulate a workload on a cluster under the given policies."""
-    return Simulation(jobs, cluster, policies, options, seed=seed).run(progress)
+    """Simulate a workload on a cluster under the given policies, to the end."""
+    return Simulation(jobs, cluster, policies, options, seed=seed).whole(progress)

@@ -21,7 +21,7 @@ from wattline.policies.looks import F, G
 from wattline.sim.explain import look_closer
 from wattline.sim.questions import ASKABLE, MEAN_W, N_SUMS, RESERVE_W
 from wattline.sim.simulate import Simulation
-from wattline.wiring.watched import watched
+from wattline.wiring.watched import Later, watched
 
 MOST_INSTANTS = 1_000_000
 """Instants of a world between two looks from outside, where nothing is asked: at Ctrl-C."""
@@ -218,6 +218,8 @@ class AskedWorlds:
 
         try:
             watched(work, state, slots, None)
+        except Later as late:  # the world stands between two instants
+            raise late.asked from None
         except (WattlineError, PoisonedError):
             self.take(w)
             raise

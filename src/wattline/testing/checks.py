@@ -49,7 +49,7 @@ def simulation(mechanism: Mechanism, world: World, params: Params = None) -> Sim
 def play(mechanism: Mechanism, world: World, params: Params = None) -> Result:
     """Run a world to its end; whatever goes wrong is said with the world, so that it can be run again."""
     with told(mechanism, world):
-        return simulation(mechanism, world, params).run()
+        return simulation(mechanism, world, params).whole()
 
 
 @contextlib.contextmanager
@@ -191,6 +191,8 @@ def check_no_hidden_state(mechanism: Mechanism, params: Params = None) -> None:
         while any(going):
             for i, sim in enumerate(turns):
                 going[i] = going[i] and sim.advance(3) in (codes.BUDGET, codes.LOG_FULL)
+                if sim.pressed:
+                    raise KeyboardInterrupt
     with told(mechanism, *pair):
         for before, sim in zip(alone, turns, strict=True):
             _expect_same(before, sim.result(), "runs that take turns disturb each other")

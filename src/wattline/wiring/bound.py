@@ -137,8 +137,11 @@ class Bound:
             s.words[WHO] = 0
             return int(got)
 
-        with self.blaming():
-            return int(watched(work, s, self.policies.slots(), None)) if not policy.builtin else work()
+        try:
+            with self.blaming():
+                return int(watched(work, s, self.policies.slots(), None)) if not policy.builtin else work()
+        except Later as late:
+            raise late.asked from None
 
     def make_bid(self) -> None:
         """Let the bid policy speak: the loop waits for it at a bidding time."""

@@ -33,3 +33,5 @@ class Result:
     seed: int = 0
     profiles: Profiles | None = None
     """What was learned of the power of jobs, where a learner keeps it."""
+    pressed: bool = False
+    """Whether Ctrl-C came while the last instants were simulated: the run is whole, and who began it is to stop."""

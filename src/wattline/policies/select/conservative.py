@@ -1,9 +1,10 @@
 """Conservative backfilling: every waiting job has a reservation, and nobody is moved behind the one it was promised.
 
-A newcomer takes the first hole of the plan and moves nobody. When something changed (a job ended, a node came back),
-jobs are taken in the order of the line, one at a time, and each may move forward. With estimates that are never
-too short a promise is never broken. Where an estimate was too short, nodes left or the power limit fell, the plan is
-repaired in its own order. Under a limit, which is taken to stay as it is, a reservation holds watts as well as nodes.
+A newcomer takes the first hole of the plan and moves nobody; so does a job that lost its nodes and waits again. When
+something changed (a job ended, a node came back), jobs are taken in the order of the line, one at a time, and each may
+move forward. With estimates that are never too short a promise is never broken. Where an estimate was too short, nodes
+left or the power limit fell, the plan is repaired in its own order. Under a limit, which is taken to stay as it is, a
+reservation holds watts as well as nodes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from wattline.policies.select.profile import add, earliest, earliest_both, end_o
 from wattline.policies.select.proposals import estimated_wall_s, headroom_left_w, propose
 
 JOB_COLUMNS = 2
-"""start, planned: when a job begins by the plan, and whether it is in it"""
+"""start, planned: when a job begins by the plan, and whether it is in it (see ``mark``)"""
 NODE_STEPS, WATT_STEPS = 2, 4
 """Steps that a reservation may add to a profile: where it begins and ends; watts do not add up to what was taken
 away, so that the steps of one that moved may stay
@@ -93,16 +94,23 @@ def book(s: State, j: int, at_s: float, sign: float, t: Any, f: Any, base: Any, 
         size[classes] = add(t_w, f_w, int(size[classes]), at_s, end_s, sign * start_increase_w(s, j, np.inf))
 
 
+@kernel
+def mark(s: State, j: int) -> float:
+    """Return what tells that a job is in the plan: one more than the times it lost its nodes (0: it is not)."""
+    return 1.0 + s.preemptions[j] + s.restarts[j]
+
+
 @outlined
 def forget_started(s: State, plan: Any, n: int, planned: Any) -> int:
-    """Drop the jobs that wait no more from the plan; return how many are left.
+    """Drop the jobs that have started from the plan; return how many are left.
 
-    One that is not planned has come into a row whose last job was.
+    One that lost its nodes since waits again, as a newcomer. One that is not planned has come into a row whose last
+    job was.
     """
     kept = 0
     for i in range(n):
         j = int(plan[i])
-        if s.status[j] == WAITING and planned[j] != 0.0:
+        if s.status[j] == WAITING and planned[j] == mark(s, j):
             plan[kept] = j
             kept += 1
         else:
@@ -174,7 +182,7 @@ def promise_newcomers(
         start[j] = hole(s, j, t, f, base, size, t_w, f_w)
         if start[j] < np.inf:
             book(s, j, start[j], -1.0, t, f, base, size, t_w, f_w)
-        planned[j] = 1.0
+        planned[j] = mark(s, j)
         plan[n] = j
         n += 1
         count[s.pool[j]] += 1.0

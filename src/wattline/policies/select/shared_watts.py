@@ -20,9 +20,9 @@ from wattline.policies.select.ahead import free_ahead, watts_ahead
 from wattline.policies.select.profile import add, add_from, earliest_both, end_of, is_free, step_at
 from wattline.policies.select.proposals import estimated_left, estimated_wall_s, propose
 
-ROWS = 6
-"""Floats for each class: free nodes; the head (a job, plus one) and when it can start, which last between passes;
-the nodes left over then; how many behind it were looked at; whether the walk has met it
+ROWS = 7
+"""Floats for each class: free nodes; the head (a job, plus one), when it can start and how often it had lost its nodes,
+which last between passes; the nodes left over then; how many behind it were looked at; whether the walk has met it
 """
 SLACK = 8
 """Steps of a profile beyond those of the jobs: its first one, and two cuts before they are joined again."""
@@ -60,12 +60,19 @@ def passes(s: State, j: int, window_s: float, extra: float, strict: bool) -> boo
     return estimated_left(s, j) <= window or s.nodes[j] <= extra
 
 
+@kernel
+def losses(s: State, j: int) -> int:
+    """Return how often a job has lost its nodes: one that waits again, since it was promised some, is a newcomer."""
+    return s.preemptions[j] + s.restarts[j]
+
+
 @outlined
-def forget_passed(s: State, head: Any) -> None:
-    """Forget the reservations of jobs that wait no more or are no longer the first of their class in the line."""
+def forget_passed(s: State, head: Any, lost: Any) -> None:
+    """Forget the reservations of jobs that have started or are no longer the first of their class in the line."""
     kept = 0
     for p in range(s.free.shape[0]):
-        if head[p] != 0.0 and s.status[int(head[p]) - 1] != WAITING:
+        j = int(head[p]) - 1
+        if j >= 0 and (s.status[j] != WAITING or losses(s, j) != lost[p]):
             head[p] = 0.0
         kept += head[p] != 0.0
     i = s.q_head[0]
@@ -120,7 +127,7 @@ def backfill_shared(s: State, depth: float, strict: bool, memory: Any) -> int:  
     room_w = room_n + 2 * classes
     free, head, shadow = memory[:classes], memory[classes : 2 * classes], memory[2 * classes : 3 * classes]
     extra, looked = memory[3 * classes : 4 * classes], memory[4 * classes : 5 * classes]
-    met = memory[5 * classes : 6 * classes]
+    met, lost = memory[5 * classes : 6 * classes], memory[6 * classes : 7 * classes]
     rest = memory[ROWS * classes :]
     t, f = rest[:room_n], rest[room_n : 2 * room_n]
     t_w, f_w = rest[2 * room_n : 2 * room_n + room_w], rest[2 * room_n + room_w :]
@@ -129,7 +136,7 @@ def backfill_shared(s: State, depth: float, strict: bool, memory: Any) -> int:  
         free[p], looked[p], met[p] = s.free[p], 0.0, 0.0
         left += s.free[p]
     m_w = watts_ahead(s, t_w, f_w)
-    forget_passed(s, head)
+    forget_passed(s, head, lost)
     m_w = book_heads(s, head, shadow, extra, t, f, t_w, f_w, m_w)
     now = s.now[0]
     n = 0
@@ -159,7 +166,7 @@ def backfill_shared(s: State, depth: float, strict: bool, memory: Any) -> int:  
             met[p] = 1.0
             unmet -= 1
             if not booked:
-                head[p] = j + 1
+                head[p], lost[p] = j + 1, losses(s, j)
                 shadow[p], extra[p] = reserve(s, j, n, t, f, t_w, f_w, m_w)
                 m_w = book(s, j, shadow[p], t_w, f_w, m_w)
         if may:
