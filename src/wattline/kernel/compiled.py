@@ -23,7 +23,6 @@ from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 from numba.extending import register_jitable
 
-from wattline.kernel import defined  # noqa: F401  (it patches)
 from wattline.kernel.cache import FAST, SealedCache
 from wattline.kernel.indices import checking_indices, for_users
 

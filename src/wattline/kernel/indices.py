@@ -8,6 +8,7 @@ imported, or while a policy of users is compiled or called, gets them; what was 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -50,17 +51,24 @@ def for_users() -> Iterator[None]:
     """Compile what users wrote meanwhile."""
     before = getattr(_thread, "of_users", False)
     _thread.of_users = True
-    _check_given_arrays()
+    _make_ready()
     try:
         yield
     finally:
         _thread.of_users = before
 
 
+def _make_ready() -> None:
+    """See that numba writes all the checks that what users compile is to have."""
+    for name in ("defined", "sizes", "unset"):  # importing them is enough
+        importlib.import_module(f"wattline.kernel.{name}")
+    _check_given_arrays()
+
+
 def switch(*, on: bool) -> bool:
     """Let code that this thread compiles check its indices, or not; return how it was."""
     if on:
-        _check_given_arrays()
+        _make_ready()
     before = checks()
     _thread.checks = on
     return before

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from numba.np.ufunc.dufunc import DUFunc
 from wattline.control.users import readers
 from wattline.control.users.reach import named_values, ours
 from wattline.kernel.record import RecordType
+from wattline.kernel.unset import SAID, unset
 
 types: Any = numba_types  # it tells but a part of its types
 
@@ -47,16 +49,30 @@ def _parts(kind: Any) -> list[Any]:
     return found
 
 
+def _all_parts(kind: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
+    """Return a type, what it is made of, and so on down to leaves; a typed dict and its iterator name each other."""
+    found = [kind]
+    known = {kind}
+    for one in found:  # it grows
+        new = [part for part in ([] if is_leaf(one) else _parts(one)) if part not in known]
+        known.update(new)
+        found += new
+    return found
+
+
+def _is_read_only(kind: Any) -> bool:
+    array = isinstance(kind, types.Buffer) and not kind.mutable and not isinstance(kind, types.Bytes)
+    return array or isinstance(kind, RecordType)
+
+
 @functools.cache
 def read_only_in(kind: Any) -> Any:
     """Return the read-only array, or the state, that values of a type give access to (None: none)."""
-    if isinstance(kind, RecordType) or (
-        isinstance(kind, types.Buffer) and not kind.mutable and not isinstance(kind, types.Bytes)
-    ):
-        return kind
-    if isinstance(kind, types.Callable) and not isinstance(kind, types.BoundFunction):
-        return None
-    return next((found for part in _parts(kind) if (found := read_only_in(part)) is not None), None)
+
+    def is_leaf(one: Any) -> bool:
+        return _is_read_only(one) or (isinstance(one, types.Callable) and not isinstance(one, types.BoundFunction))
+
+    return next(filter(_is_read_only, _all_parts(kind, is_leaf)), None)
 
 
 _TAME = (
@@ -92,11 +108,9 @@ def is_tame(kind: Any) -> bool:
     """Tell whether nothing can be written through values of a type: numbers, read-only arrays, and what consists of
     them.
     """
-    if isinstance(kind, types.Array):
-        return not kind.mutable
-    if isinstance(kind, (types.BoundFunction, RecordType)):
-        return True  # a method is looked at where it is called; fields that may be written are the policy's own
-    return isinstance(kind, _TAME) and all(is_tame(part) for part in _parts(kind))
+    leaves = types.Array, types.BoundFunction, RecordType  # methods are looked at where they are called
+    parts = _all_parts(kind, lambda one: isinstance(one, leaves))
+    return all(isinstance(one, _TAME) and not (isinstance(one, types.Array) and one.mutable) for one in parts)
 
 
 _CONTAINERS = (
@@ -143,6 +157,10 @@ class _Judge:
         self.loc: Any = None
 
     def run(self) -> None:
+        found = unset(self.blocks, self.typemap)
+        if found is not None:
+            self.loc = found[1]
+            self._never(SAID.format(found[0]))
         for block in self.blocks.values():
             for statement in block.body:
                 self.loc = statement.loc
