@@ -102,6 +102,22 @@ def prices(i: pl.Expr) -> list[pl.Expr]:
     ]
 
 
+def zoned_prices(i: pl.Expr) -> list[pl.Expr]:
+    """Return dates with their zone, and prices."""
+    return [
+        pl.from_epoch(1_577_836_800 + 300 * i).dt.strftime("%Y-%m-%dT%H:%M:%SZ").alias("time"),
+        (20 + i % 977 / 10).alias("lmp"),
+    ]
+
+
+def american_prices(i: pl.Expr) -> list[pl.Expr]:
+    """Return dates as PJM writes them, and prices."""
+    return [
+        pl.from_epoch(1_577_836_800 + 300 * i).dt.strftime("%-m/%-d/%Y %-I:%M:%S %p").alias("datetime_beginning_utc"),
+        (20 + i % 977 / 10).alias("lmp"),
+    ]
+
+
 def samples(i: pl.Expr) -> list[pl.Expr]:
     """Return samples of nodes."""
     return [(i % 90).alias("node"), (i * 10).alias("time_s"), pl.lit(250.5).alias("power_w")]
@@ -117,6 +133,8 @@ TEXTS: dict[str, tuple[Columns, str, str, tuple[str, str]]] = {
     "krc": (krc, ",", "never", TRACE),
     "signal": (signal, ",", "never", SIGNAL),
     "prices": (prices, ",", "never", PRICES),
+    "zoned prices": (zoned_prices, ",", "never", PRICES),
+    "american prices": (american_prices, ",", "never", PRICES),
     "samples": (samples, ",", "never", SAMPLES),
 }
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.worlds import check_structure, cluster, run, table
+from engine.worlds import check_structure, cluster, policies, run, table
 from wattline.control.catalog import find, load
 from wattline.errors import PolicyError
 from wattline.kernel.compiled import JIT
+from wattline.sim.simulate import Simulation
 
 NEEDS_JIT = pytest.mark.skipif(not JIT, reason="about compiled policies")
 HEAD = "from wattline import policy\n\n"
@@ -151,7 +152,7 @@ def test_ctrl_c_in_a_python_policy_ends_the_run_early(tmp_path: Path) -> None:
     rows = [{"submit": t, "work": 1, "nodes": 1} for t in range(2000)]
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs tests in the background may ignore it
     try:
-        result = run(table(*rows), cluster(1), order=find("order", str(file)))
+        result = Simulation(table(*rows), cluster(1), policies(order=find("order", str(file)))).run()
     finally:
         signal.signal(signal.SIGINT, before)
     assert result.stopped == "interrupted"

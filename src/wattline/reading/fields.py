@@ -38,6 +38,8 @@ _SUFFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _CLOCK = r"^(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,6}(?:\.\d{1,9})?)$"
 LONGEST = 64
 """Longer texts are no number, date or state: cut before any pattern sees them."""
+AT_ONCE = 200_000
+"""Texts that patterns see at a time: what they find in them takes much memory."""
 
 
 def numbers(texts: pl.Series) -> Floats:
@@ -88,6 +90,11 @@ def clock_s(texts: pl.Series) -> Floats:
     >>> clock_s(pl.Series(["1-12:30", "1-24:00", "1-00:30.5"])).tolist()
     [131400.0, nan, nan]
     """
+    pieces = [_clocks_in(texts.slice(at, AT_ONCE)) for at in range(0, texts.len(), AT_ONCE)]
+    return np.concatenate(pieces) if pieces else np.empty(0)
+
+
+def _clocks_in(texts: pl.Series) -> Floats:
     import polars as pl
 
     short = texts.str.slice(0, LONGEST)

@@ -21,7 +21,7 @@ from wattline.arrays import Floats, Ints
 from wattline.errors import TraceError, did_you_mean
 from wattline.formats.jobs.table.read import read_parquet
 from wattline.reading.delimited import Delimited
-from wattline.reading.fields import LONGEST, clock_s, numbers
+from wattline.reading.fields import AT_ONCE, LONGEST, clock_s, numbers
 from wattline.reading.notes import Action, Finding, listed
 from wattline.reading.parts import TextParts
 from wattline.reading.plain import with_texts
@@ -74,6 +74,7 @@ VALUE_NAMES = (
 )
 _UNIX_NAMES = ("unix", "unix_s", "epoch")
 _ISO, _ISO_FORM = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[0-5]\d$", "%Y-%m-%dT%H:%M:%S"
+_ZONED = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[0-5]\d(?:Z|[+-]0\d:[0-5]\d|[+-]1[0-3]:[0-5]\d)$"
 _UNNAMED = ("", "(unnamed 1)", "unnamed: 0", "index")
 _DAY_S = 86400.0
 _UNIX_FROM = 1e8
@@ -219,10 +220,12 @@ def _compact(texts: pl.Series) -> pl.Series:
     number = texts.cast(pl.Float64, strict=False)
     if number.is_finite().sum() == known:
         return number
-    if texts.name not in _UNIX_NAMES and texts.str.contains(_ISO).sum() == known:
-        time = texts.str.replace(" ", "T", literal=True).str.to_datetime(_ISO_FORM, time_unit="us", strict=False)
-        if time.null_count() == texts.null_count():
-            return time
+    for pattern, form in ((_ISO, _ISO_FORM), (_ZONED, _ISO_FORM + "%#z")):
+        if texts.name not in _UNIX_NAMES and texts.str.contains(pattern).sum() == known:
+            time = texts.str.replace(" ", "T", literal=True).str.replace(r"Z$", "+00:00")
+            time = time.str.to_datetime(form, time_unit="us", strict=False)
+            if time.null_count() == texts.null_count():
+                return time
     return texts
 
 
@@ -230,7 +233,7 @@ def _as(piece: pl.Series, kind: pl.DataType) -> pl.Series:
     import polars as pl
 
     if kind == pl.String and isinstance(piece.dtype, pl.Datetime):
-        return piece.dt.strftime(_ISO_FORM)
+        return piece.dt.strftime(_ISO_FORM + ("Z" if piece.dtype.time_zone else ""))
     return piece.cast(kind)
 
 
@@ -405,17 +408,25 @@ def _plain_times(values: Floats, name: str) -> tuple[Floats, float]:
 
 def _dates(texts: pl.Series) -> tuple[Floats, str]:
     """Return Unix seconds of dates with times, and the notation, which is the one that reads most of them."""
-    # one separator between the parts, since the reader of a notation is strict about blanks
-    joined = texts.str.slice(0, 64).str.replace_all(r"\s+", "T").str.replace(r"(?i)Z$", "+00:00")
-    best, notation = np.full(texts.len(), np.nan), ""
-    for form in _DATE_TIMES:
-        found = joined.str.to_datetime(form, time_unit="us", strict=False)
-        seconds = _float(found.dt.epoch("us")) / 1e6
-        if np.isfinite(seconds).sum() > np.isfinite(best).sum():
-            best, notation = seconds, form
-        if np.isfinite(best).all():
+    first = texts.head(AT_ONCE)
+    likely = [form for form in _DATE_TIMES if np.isfinite(_dates_in(first, form)).all()]  # it may read all the others
+    best, notation, most = np.full(texts.len(), np.nan), "", 0
+    for form in dict.fromkeys((*likely, *_DATE_TIMES)):
+        pieces = (_dates_in(texts.slice(at, AT_ONCE), form) for at in range(0, texts.len(), AT_ONCE))
+        found = np.concatenate([*pieces, np.empty(0)])
+        read = int(np.isfinite(found).sum())
+        if read > most or (read == most > 0 and _DATE_TIMES.index(form) < _DATE_TIMES.index(notation)):
+            best, notation, most = found, form, read
+        if most == texts.len():
             break
     return best, notation
+
+
+def _dates_in(texts: pl.Series, form: str) -> Floats:
+    """Return Unix seconds of dates in a notation, NaN where the text is none."""
+    # one separator between the parts, since the reader of a notation is strict about blanks
+    joined = texts.str.slice(0, 64).str.replace_all(r"\s+", "T").str.replace(r"(?i)Z$", "+00:00")
+    return _float(joined.str.to_datetime(form, time_unit="us", strict=False).dt.epoch("us")) / 1e6
 
 
 def _from_midnight(unix_s: Floats) -> tuple[Floats, float]:
