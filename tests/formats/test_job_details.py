@@ -189,6 +189,15 @@ def test_numbers_come_back_bit_by_bit(
         (FIRST[:-2], r"d\.sql:1: this statement does not end with ;; is the file whole"),
         (f"{FIRST}{FIRST.replace('`job_d', 'b.`job_d')}", "holds job_details_table of several databases"),
         (f"USE `a`;\n{FIRST}USE `b`;\n{FIRST}", r"holds job_details_table of several databases \(a, b\)"),
+        (f"SET search_path = a, pg_catalog;\n{FIRST}SET search_path TO 'b';\n{FIRST}", r"databases \(a, b\)"),
+        (f"SET SCHEMA 'a';\n{FIRST}set schema 'b';\n{FIRST}", r"databases \(a, b\)"),
+        (
+            (
+                f"SELECT pg_catalog.set_config('search_path', 'a', false);\n{FIRST}"
+                f"SELECT set_config('search_path', 'b', false);\n{FIRST}"
+            ),
+            r"databases \(a, b\)",
+        ),
         (
             (
                 "CREATE TABLE job_details_table (`id` int, x int);\n"
@@ -233,3 +242,20 @@ def test_applications_without_a_name_and_numbers_that_are_none(tmp_path: Path) -
         numbered([example()], {"x": "sp-mz"})
     with pytest.raises(InputError, match=r"end the name in \.csv, \.tsv or \.sql"):
         write_job_details(tmp_path / "d.txt", [example()], {"sp-mz": 1})
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.sql"])
+def test_more_rows_than_anybody_measures_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A row takes much more memory than its text, so it is told at the first row that is too many."""
+    monkeypatch.setattr("wattline.formats.tables.configuration_rows.MOST_ROWS", 3)
+    rows = [f"{i},1,{i},8,80,{100 / i},{150 * i}" for i in range(1, 5)]
+    text = ",".join(COLUMNS) + "\n" + "\n".join(rows[:3]) + "\n"
+    (tmp_path / "right.csv").write_text(text)
+    assert len(read_configurations(tmp_path / "right.csv").table()) == 3
+    more = "".join(f"{LIKE} VALUES ({row});\n" for row in rows)
+    (tmp_path / name).write_text(more if name.endswith("sql") else text + rows[3] + "\n")
+    line = 4 if name.endswith("sql") else 5
+    with pytest.raises(TraceError, match=rf"{name}:{line}: holds more than 3 configurations"):
+        read_configurations(tmp_path / name)

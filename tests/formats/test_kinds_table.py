@@ -78,6 +78,7 @@ def test_what_is_left_out_has_a_meaning(tmp_path: Path) -> None:
         ("name,nodes,work_s,draw_w\na,2,60\n", r"k.csv:2: expected 4 columns like the header, got 3"),
         ("name,nodes,work_s,draw_w\na,2,60,1\nb,,60,1\n", r"k.csv:3: field 'nodes': is empty"),
         ("name,nodes,work_s,draw_w\na,2.5,60,1\n", r"k.csv:2: field 'nodes': expected a whole number \(got '2.5'\)"),
+        ("name,nodes,work_s,draw_w\na,٣,60,1\n", r"k.csv:2: field 'nodes': expected a whole number \(got '٣'\)"),
         ("name,nodes,work_s,draw_w\na,2,long,1\n", r"k.csv:2: field 'work_s': expected a number \(got 'long'\)"),
         ("name,nodes,work_s,draw_w,standby\na,2,6,1,maybe\n", r"k.csv:2: field 'standby': expected yes or no"),
         (

@@ -105,3 +105,14 @@ def test_a_start_that_cannot_be_true_is_not_believed(tmp_path: Path) -> None:
         trace = read(tmp_path, *lines)
         assert math.isnan(trace.jobs.epoch_unix_s)
         assert [note.action for note in trace.notes if "not believed, the log has no date" in note.reason] == ["kept"]
+
+
+def test_numbers_that_are_none_are_told(tmp_path: Path) -> None:
+    """A wait, a request or a status that cannot be read is taken as unknown, and counted."""
+    bad = {"WaitTime": "long", "ReqNProcs": "few", "ReqTime": "1h", "Status": "done"}
+    trace = read(tmp_path, record(1), *(record(i, **{name: text}) for i, (name, text) in enumerate(bad.items(), 2)))
+    told = {note.reason: (note.action, note.count) for note in trace.notes}
+    assert {f"{name} is not a number: taken as unknown" for name in bad} <= set(told)
+    assert all(told[f"{name} is not a number: taken as unknown"] == ("repaired", 1) for name in bad)
+    assert math.isnan(trace.jobs.recorded_wait_s[1])
+    assert told["requested time unknown"] == ("kept", 4)  # the others say nothing

@@ -230,6 +230,15 @@ def test_absurd_energy_is_unknown(tmp_path: Path) -> None:
     assert counts(trace, "repaired") == {"energy means more than 100000 W a node: power unknown": 1}
 
 
+def test_an_energy_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    """It is unknown, and counted; one of Slurm's words for no value is not."""
+    lines = [job() + "|" + energy for energy in ("much", "", "12000")]
+    trace = read(
+        tmp_path, HEADER + "|ConsumedEnergy", *(line.replace("1|", f"{i}|", 1) for i, line in enumerate(lines, 1))
+    )
+    assert counts(trace, "repaired") == {"energy cannot be read: power unknown": 1}
+
+
 def test_nodes_from_cpus(tmp_path: Path) -> None:
     """Without a column of nodes, CPUs divided by cores_per_node, rounded up, are the size."""
     lines = ("JobID|Submit|ElapsedRaw|AllocCPUS", "1|2024-03-01T00:00:00|60|65")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +51,8 @@ as many.
 """
 SLACK = 0.02
 """By how much power may be above what caps and memory allow: sensors err."""
+MOST_ROWS = 250_000
+"""No machine has been measured so often; a row takes much more memory than its text."""
 AGREE = 0.01
 """By how much the power of a job may differ from that of a node times nodes."""
 
@@ -71,7 +73,7 @@ class Socketed:
         return self.sockets * (cap_w + self.memory_w)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One line of a table in SI units: NaN or "" where it says nothing."""
 
@@ -99,18 +101,27 @@ class Header:
 
 def read_rows(path: Path | str, node: Socketed) -> tuple[Header, list[Row]]:
     """Read every row of a CSV (also .gz) or Parquet file; the first bad one is the error, with its line and column."""
-    raw = read_bytes(path)
-    names, cells = _parquet(path, raw) if raw.startswith(PARQUET_MAGIC) else _text_rows(path, raw)
+    names, cells = _cells(path)
     header = _header(path, names)
-    rows = [_row(path, line, dict(zip(names, values, strict=True)), header, node) for line, values in cells]
+    rows: list[Row] = []
+    for line, values in cells:
+        if len(rows) == MOST_ROWS:
+            told = f"holds more than {MOST_ROWS:,} configurations"
+            raise TraceError.at(path, told, line=line, hint="leave out what is not needed, or reduce its trials before")
+        rows.append(_row(path, line, dict(zip(names, values, strict=True)), header, node))
     if not rows:
         raise TraceError.at(path, "holds no configuration, only a header")
     _check_times(path, rows, header)
     return header, rows
 
 
-def _text_rows(path: Path | str, raw: bytes) -> tuple[list[str], Iterator[tuple[int, Sequence[Any]]]]:
+def _cells(path: Path | str) -> tuple[list[str], Iterator[tuple[int, Sequence[Any]]]]:
+    """Return the names of columns, and the lines and cells of rows."""
+    raw = read_bytes(path)
+    if raw.startswith(PARQUET_MAGIC):
+        return _parquet(path, raw)
     text = as_utf8(path, raw)
+    del raw
     if is_sql(text):
         return sql_rows(path, text)
     first = text.partition("\n")[0]
@@ -118,7 +129,8 @@ def _text_rows(path: Path | str, raw: bytes) -> tuple[list[str], Iterator[tuple[
 
 
 def _csv(path: Path | str, text: str, between: str) -> tuple[list[str], Iterator[tuple[int, Sequence[Any]]]]:
-    table = csv.reader(io.StringIO(text), strict=True, delimiter=between)
+    every = (line[0] for line in re.finditer(r"[^\n]*\n|[^\n]+", text))  # a StringIO takes four times the text
+    table = csv.reader(every, strict=True, delimiter=between)
 
     def lines() -> Iterator[tuple[int, Sequence[str]]]:
         try:

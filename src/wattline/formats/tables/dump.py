@@ -23,6 +23,11 @@ _FILLED = re.compile(rf"\s*(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+{_NAME}", r
 _CREATED = re.compile(rf"\s*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}\s*\(", re.IGNORECASE)
 _DROPPED = re.compile(rf"\s*DROP\s+TABLE\s+(?:IF\s+EXISTS\s+)?{_NAME}\s*$", re.IGNORECASE)
 _USED = re.compile(r"\s*USE\s+[`\"]?(\w+)[`\"]?\s*$", re.IGNORECASE)
+_SEARCHED = re.compile(
+    r"\s*(?:SET\s+(?:SESSION\s+|LOCAL\s+)?(?:search_path\s*(?:=|TO\b)|SCHEMA\b)"
+    r"|SELECT\s+(?:pg_catalog\s*\.\s*)?set_config\s*\(\s*'search_path'\s*,)\s*['\"]?(\w*)",
+    re.IGNORECASE,
+)
 _OPENS = re.compile(r"\s*(?:BEGIN|START\s+TRANSACTION)\b", re.IGNORECASE)
 _COMMITS = re.compile(r"\s*SET\s+(?:SESSION\s+|@@)?AUTOCOMMIT\s*=\s*(?:(0|OFF)|1|ON)\b", re.IGNORECASE)
 _CLOSES = re.compile(r"\s*(?:COMMIT|END)\b", re.IGNORECASE)
@@ -66,7 +71,7 @@ def sql_rows(path: Path | str, text: str) -> tuple[list[str], Iterator[tuple[int
 
     Other tables than the one of configurations are passed over.
     """
-    dump = _Dump(path, text, list(_statements(path, text)))
+    dump = _Dump(path, text)
     if not dump.parts:
         raise TraceError.at(path, f"holds no row of {dump.own}: {READ}")
     return dump.parts[0].columns, _values(dump)
@@ -102,12 +107,11 @@ class _Dump:
 
     path: Path | str
     text: str
-    statements: list[_Statement]
     own: str = ""
     created: list[str] | None = None
     parts: list[_Part] = field(default_factory=list)
     used: str = ""
-    """The database that USE names."""
+    """The database that USE names, or the schema that PostgreSQL looks for tables in."""
     places: set[str] = field(default_factory=set)
     """The databases in which the table was created, or rows were put into it."""
     since: int | None = None
@@ -121,7 +125,7 @@ class _Dump:
 
     def __post_init__(self) -> None:
         self.own = self._table()
-        for one in self.statements:
+        for one in _statements(self.path, self.text):  # they are not kept: tables of others may be large
             self._take(one)
             if not (one.ended or _CLOSES.match(one.words) or one.words.lstrip().startswith("\\")):
                 raise self.wrong(one, "this statement does not end with ;", hint="is the file whole?")
@@ -139,8 +143,14 @@ class _Dump:
 
     def _table(self) -> str:
         """Return the name of the table of configurations: known, or the only one where nothing speaks of that."""
-        inserted = sorted({match[2] for one in self.statements if (match := _INSERT.match(one.words))})
-        if not inserted or any(_speaks_of(one, TABLE) for one in self.statements):
+        found: set[str] = set()
+        spoken_of = False
+        for one in _statements(self.path, self.text):
+            match = _INSERT.match(one.words)
+            found.update(() if match is None else (match[2],))
+            spoken_of = spoken_of or _speaks_of(one, TABLE)
+        inserted = sorted(found)
+        if not inserted or spoken_of:
             alike = [name for name in inserted if name.lower() == TABLE]
             if len(alike) > 1:
                 told = f"{' and '.join(alike)} are one table for some databases, two for others"
@@ -152,7 +162,8 @@ class _Dump:
         return inserted[0]
 
     def _take(self, one: _Statement) -> None:
-        insert, create, use = (kind.match(one.words) for kind in (_INSERT, _CREATED, _USED))
+        insert, create = _INSERT.match(one.words), _CREATED.match(one.words)
+        use = _USED.match(one.words) or _SEARCHED.match(one.words)
         if use is not None:
             self.used = use[1]
         elif _ROUTINE.match(one.words):

@@ -125,7 +125,7 @@ def _kind(path: Path | str, line: int, names: Sequence[str], cells: Sequence[str
         if text:
             try:
                 values[name] = parse(
-                    text if "_" not in text or name == "name" else "no number"
+                    text if name == "name" or (text.isascii() and "_" not in text) else "no number"
                 )  # Python's own digit groups
             except ValueError:
                 told = "expected yes or no" if parse is _yes else f"expected a {'whole ' if parse is int else ''}number"

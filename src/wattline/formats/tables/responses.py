@@ -67,7 +67,7 @@ def _numbers(path: Path | str) -> tuple[list[str], dict[str, Floats], list[int]]
 
 def _number(path: Path | str, line: int, name: str, text: str) -> float:
     try:
-        value = float(text) if "_" not in text else math.nan
+        value = float(text) if "_" not in text and text.isascii() else math.nan
     except ValueError:
         raise TraceError.at(path, "expected a number without a unit", line=line, field=name, value=text) from None
     if not math.isfinite(value):

@@ -104,9 +104,11 @@ class _Log:
         read = self.table.read(_Columns)
         self.findings: list[Finding] = list(self.table.wrong)
         self.number: dict[str, Floats] = {name: read.pieces.take(name) for name in NUMBERS}
+        self.unread: dict[str, Mask] = {}
         for name in NUMBERS:
-            if name not in NEEDED:
-                self.number[name] = np.nan_to_num(self.number[name], nan=-1.0)
+            if name not in NEEDED and (unread := np.isnan(self.number[name])).any():
+                self.number[name][unread] = -1.0
+                self.unread[name] = unread
         self.codes = {name: (coder.codes, coder.names) for name, coder in read.coders.items()}
 
     def note(self, action: Action, reason: str, which: Mask, column: str) -> None:
@@ -141,7 +143,10 @@ class _Log:
         submit, run, request = (self.number[name] for name in ("SubmitTime", "RunTime", "ReqTime"))
         self.note("repaired", "out of order: sorted by submit time", out_of_order(submit, keep), "SubmitTime")
         self.note("kept", "run time 0: ends the instant it starts", keep & (run == 0), "RunTime")
-        self.note("kept", "requested time unknown", keep & (request <= 0), "ReqTime")
+        for name, unread in self.unread.items():
+            self.note("repaired", f"{name} is not a number: taken as unknown", keep & unread, name)
+        unknown = (request <= 0) & ~self.unread.get("ReqTime", np.zeros(1, dtype=np.bool_))
+        self.note("kept", "requested time unknown", keep & unknown, "ReqTime")
         self.note("kept", "ran longer than requested", keep & (request > 0) & (run > request), "RunTime")
         uneven = keep & (processors % cores_per_node != 0)
         self.note("kept", f"not whole nodes of {cores_per_node} processors: {ROUNDED}", uneven, "NProcs")

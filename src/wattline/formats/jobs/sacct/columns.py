@@ -93,8 +93,8 @@ class Columns:
                 self.pieces.add(name, values)
                 if name == "limit":
                     self.pieces.add("limit unread", ~(values >= 0) & ~fields.is_unlimited(texts))
-                if name == "priority":
-                    self.pieces.add("priority unread", np.isnan(values) & ~fields.is_unknown(texts))
+                else:
+                    self.pieces.add(f"{name} unread", np.isnan(values) & ~fields.is_unknown(texts))
 
     def taken(self, name: str, keep: npt.NDArray[np.bool_]) -> tuple[Ints, Sequence[str]]:
         """Return codes and names of kept records, numbered in the order in which those appear."""

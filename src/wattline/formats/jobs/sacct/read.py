@@ -379,6 +379,7 @@ def _draw_w(dump: _Dump, keep: Mask, elapsed: Floats, nodes: Floats) -> Floats:
     if name is None:
         return np.full(int(keep.sum()), np.nan)
     energy_j = dump.column("energy")
+    dump.note("repaired", "energy cannot be read: power unknown", keep & dump.column("energy unread"), name)
     usable = keep & (energy_j > 0) & (elapsed > 0)
     draw = np.full(keep.size, np.nan)
     draw[usable] = energy_j[usable] / elapsed[usable] / nodes[usable]
