@@ -21,6 +21,7 @@ from numba.core.cpu import CPUTargetOptions
 from numba.core.cpu_options import ParallelOptions
 from numba.core.dispatcher import Dispatcher
 from numba.np.ufunc.dufunc import DUFunc
+from numba.np.ufunc.gufunc import GUFunc
 from numba.np.ufunc.ufuncbuilder import UFuncDispatcher
 
 _thread = threading.local()
@@ -60,7 +61,7 @@ def for_users() -> Iterator[None]:
 
 def _make_ready() -> None:
     """See that numba writes all the checks that what users compile is to have."""
-    for name in ("defined", "sizes", "unset"):  # importing them is enough
+    for name in ("defined", "frozen", "sizes", "unset"):  # importing them is enough
         importlib.import_module(f"wattline.kernel.{name}")
     _check_given_arrays()
 
@@ -126,7 +127,7 @@ def is_compiled(value: Any) -> bool:
 
 def is_deaf(value: Any) -> bool:
     """Tell whether numba compiled a function so that compiled code which calls it hears nothing of its errors."""
-    return isinstance(value, (DUFunc, CFunc))
+    return isinstance(value, (DUFunc, GUFunc, CFunc))
 
 
 # ------------------------------------------------------------------ one by one

@@ -186,6 +186,11 @@ def _close(name: str, known: Iterable[str]) -> str:
 
 
 def _gist(text: str) -> str:
+    from wattline.kernel.frozen import CAST, CONSTANT
+
+    for ours in (CAST, CONSTANT):
+        if ours in text:
+            return ours
     typo = re.search(r"Unknown attribute '(\w+)' of type State", text)
     if typo:
         return _no_field(typo.group(1))
