@@ -240,3 +240,14 @@ def test_a_run_on_ticks_in_which_nothing_happens_ends_before_a_sample_that_is_fa
     )  # fmt: skip
     assert simulate(world)[1]
     assert check(world) is None
+
+
+def test_nodes_that_sleep_at_once_sleep_when_the_run_begins_whatever_else_happens_then() -> None:
+    """An outage of another node at that instant leaves them asleep, and the first job waits for them to wake."""
+    plain = World(
+        jobs=[job(0.0, 10.0, 2, request=10.0)], classes=[(8, 100.0)], select="first-fit", sleep=[(5.0, 0.0, 0.0, 7.0)]
+    )
+    for outages in ([], [(0.0, 16.0, 7, 1, False)], [(0.0, 16.0, 7, 1, True)], [(3.0, 16.0, 7, 1, False)]):
+        world = replace(plain, outages=outages)
+        assert simulate(world)[0].state.end_s.tolist() == [17.0], outages
+        assert check(world) is None

@@ -13,8 +13,8 @@ Readings where the documentation says no more:
 * A learner sees jobs when they are submitted, also those that are held back, and those that end or are killed, not
   those that fail.
 * Nodes sleep once they have been free for ``after`` and ``entry``, and are awake when a job or an outage gives them
-  back: if both are 0, until the pass of that instant. Waking is no run time for requests and learners. A job whose
-  nodes have woken makes no select; only estimates that ran out are renewed.
+  back: if both are 0, until the pass of that instant; when the run begins all have been free before. Waking is no run
+  time for requests and learners. A job whose nodes have woken makes no select; only estimates that ran out are renewed.
 * A start counts, under a limit, as if it got as many sleeping nodes as there were when the pass began; while the pass
   lasts, as if it began to work at once.
 * Speeds: a pass chooses the level last, and starts of the same pass count with the level that was. The rise of a level
@@ -301,6 +301,7 @@ class Scheduler:
             happened.add(NODE)
         fresh = ended or bool(happened)
         tired = {node for node, t in self.sleepy().items() if t <= self.now}
+        fresh = fresh and self.now > self.start_s  # when the run begins, all have been free before
         if slept := {node for node in tired if not (fresh and self.idle_since[node] == self.now)}:
             self.asleep |= slept
             happened.add(NODE)

@@ -84,7 +84,7 @@ def outcomes(folder: Path, cases: list[str]) -> list[str]:
 
 
 def test_containers_and_objects_do_not_lose_the_mark(tmp_path: Path) -> None:
-    """numba only warns that such a cast is unsafe, and what is read-only is written."""
+    """Such a cast is unsafe; numba only warns of it, and what is read-only is written."""
     for case, found in zip(WRITTEN, outcomes(tmp_path, WRITTEN), strict=True):
         assert "a read-only array is put among arrays that may be written; give it a copy" in found, (case, found)
 
@@ -129,8 +129,8 @@ wl.simulate(trace, wl.Machine(nodes=4), select=sly, progress=False)
 """
 TOLD = [
     (True, "    a = List.empty_list(types.int64[:])\n    a.append(s.nodes)", ":21 ", "a read-only array is put among"),
-    (True, "    memory[0] = least(1.0)", "sly.py:6 ", "an array that is a constant here, as the default of an argument"),
-    (False, "    memory[0] = least(1.0)", ":20 ", "an array that is a constant here, as the default of an argument"),
+    (True, "    memory[0] = least(1.0)", "sly.py:6 ", "an array that is a constant here, as the default"),
+    (False, "    memory[0] = least(1.0)", ":20 ", "an array that is a constant here, as the default"),
     (True, "    cut(np.zeros(3), np.zeros(3))", "sly.py:18", "errors in cut would go unheard in compiled code"),
 ]
 

@@ -263,9 +263,10 @@ def _count_in_service(s: State, j: int) -> int:
 def fall_asleep(s: State, but_new: bool) -> int:  # kernels take no keywords
     """Put to sleep the free extents whose time has come; return how many nodes, and set the next time to look.
 
-    ``but_new`` leaves those awake that came free at this very time.
+    ``but_new`` leaves those awake that came free at this very time; when the run begins all have been free before.
     """
     slept = 0
+    new_s = s.now[0] if but_new and s.now[0] > s.start_s[0] else np.nan
     following = np.inf
     for p in range(s.pool_first.shape[0]):
         delay = s.sleep_after_s[p] + s.sleep_entry_s[p]
@@ -273,7 +274,7 @@ def fall_asleep(s: State, but_new: bool) -> int:  # kernels take no keywords
         while a >= 0:
             b = s.fx_to[a]
             if s.fx_asleep[a] == 0:
-                if s.fx_since_s[a] + delay <= s.now[0] and not (but_new and s.fx_since_s[a] == s.now[0]):
+                if s.fx_since_s[a] + delay <= s.now[0] and s.fx_since_s[a] != new_s:
                     s.fx_asleep[a] = 1
                     s.asleep[p] += b - a
                     slept += b - a
