@@ -146,6 +146,13 @@ def sly(s, arg, param, memory):
     return 0
 
 
+@numba.njit
+def first(value, some=[1.0, 2.0]):
+    return some[0] + value
+
+
+module = __import__("types").ModuleType("module")
+module.TABLE = np.arange(4.0)
 trace = wl.draw_trace("lublin", nodes=4, jobs=3, load=0.5, seed=1)
 wl.simulate(trace, wl.Machine(nodes=4), select=sly, progress=False)
 """
@@ -153,6 +160,8 @@ TOLD = [
     (True, "    a = List.empty_list(types.int64[:])\n    a.append(s.nodes)", ":21 ", "a read-only array is put among"),
     (True, "    memory[0] = least(1.0)", "sly.py:8 ", "keeps its own state in memory"),
     (False, "    memory[0] = least(1.0)", ":20 ", "keeps its own state in memory"),
+    (True, "    memory[0] = first(1.0)", ":20 ", "of a kind that compiled code cannot hold (a list, say)"),
+    (True, "    memory[0] = module.TABLE.sum()", "sly.py:18", "import the array by its name (from module"),
     (True, "    cut(np.zeros(3), np.zeros(3))", "sly.py:18", "errors in cut would go unheard in compiled code"),
 ]
 

@@ -205,6 +205,10 @@ def _gist(text: str) -> str:
         return "fields are arrays: write s.field[0] = …, not s.field = …"
     if "from none to int64" in text or "return type: none" in text:
         return "every path must return an int"
+    if "OverloadSelector object" in text:
+        return "a constant is of a kind that compiled code cannot hold (a list, say); use a tuple or an array"
+    if text.startswith("The truth value of an array"):
+        return "a method of an array in another module: import the array by its name (from module import ARRAY)"
     if "IMPORT_NAME" in text:
         return "imports belong at the top of the file"
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Failed in")]
