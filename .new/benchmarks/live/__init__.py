@@ -1,1 +1,0 @@
-"""Speed of the real machine: its bus, agents, launcher and controller."""

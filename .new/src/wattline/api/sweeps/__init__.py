@@ -1,1 +1,0 @@
-"""Sweeps: which settings there are, where their runs are made, and the rows that they leave."""

@@ -1,1 +1,0 @@
-"""Searches for a bid: ours, AQA's, QoSG's, a grid."""

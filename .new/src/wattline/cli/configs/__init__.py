@@ -1,1 +1,0 @@
-"""``wattline configs``: tables of configurations of moldable jobs, and models of them."""

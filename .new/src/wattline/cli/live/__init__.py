@@ -1,1 +1,0 @@
-"""Commands of the real machine: what runs on nodes and beside them, and how an operator looks at it."""

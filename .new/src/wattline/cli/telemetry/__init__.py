@@ -1,1 +1,0 @@
-"""``wattline telemetry``: look at power samples and join them to jobs."""

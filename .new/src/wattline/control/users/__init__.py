@@ -1,1 +1,0 @@
-"""Policies of users: compiled or called in plain Python, checked at the edge, judged, and told what they did wrong."""

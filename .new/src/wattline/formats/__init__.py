@@ -1,1 +1,0 @@
-"""Files of other people ↔ facts: job logs, series over time, tables."""

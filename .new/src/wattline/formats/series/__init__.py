@@ -1,1 +1,0 @@
-"""Series over time from files: regulation signals, prices, power limits, bids."""

@@ -1,1 +1,0 @@
-"""Tables from files: configurations, kinds of jobs, factors of nodes, power profiles."""

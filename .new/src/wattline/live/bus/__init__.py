@@ -1,1 +1,0 @@
-"""How agents and controllers talk: one interface, one kind of wire a file."""

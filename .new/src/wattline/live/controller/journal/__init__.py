@@ -1,1 +1,0 @@
-"""What a live run leaves behind: its log of facts, checkpoints, sealed journals, and the way back from them."""

@@ -1,1 +1,0 @@
-"""Whoever starts the jobs of a machine: one interface, one resource manager a folder."""

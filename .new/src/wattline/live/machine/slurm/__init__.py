@@ -1,1 +1,0 @@
-"""Slurm as the resource manager: by its commands, with jobs held until Wattline releases them to named nodes."""

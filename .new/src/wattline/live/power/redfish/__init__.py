@@ -1,1 +1,0 @@
-"""Power of a server over Redfish: the service, its two forms of resources, and the hardware made of them."""

@@ -1,1 +1,0 @@
-"""What the grid asks for: one kind of source a file, each sample with its age."""

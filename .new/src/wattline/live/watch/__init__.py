@@ -1,1 +1,0 @@
-"""How the live system is seen from outside: metrics, logs, a status in the terminal, a dashboard."""

@@ -1,1 +1,0 @@
-"""Consequences: what power, rates, queues and clocks do once a decision is taken."""

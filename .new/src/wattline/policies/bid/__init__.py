@@ -1,1 +1,0 @@
-"""What to promise the grid for the next hour, from the present state."""

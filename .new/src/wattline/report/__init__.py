@@ -1,1 +1,0 @@
-"""Counts and draws: metrics, tables, figures and pages, all made from journals alone."""

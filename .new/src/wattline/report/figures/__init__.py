@@ -1,1 +1,0 @@
-"""Figures of reports, each a plain plotly figure, and how they look."""

@@ -1,1 +1,0 @@
-"""Pages: one HTML file each, with everything in it."""

@@ -1,1 +1,0 @@
-"""Tables of reports, for a terminal and for a page."""

@@ -1,1 +1,0 @@
-"""[cluster] and its tables: nodes and their classes, outages, nodes that differ."""

@@ -1,3 +1,0 @@
-"""AQA: demand response with quality-of-service assurance."""
-
-RUNS_ENGINE = True

@@ -1,3 +1,0 @@
-"""Data-driven power capping: learned profiles and window scheduling."""
-
-RUNS_ENGINE = True

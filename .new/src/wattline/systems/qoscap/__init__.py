@@ -1,3 +1,0 @@
-"""QoSCap and Adaptive bidding: demand response over days."""
-
-RUNS_ENGINE = True

@@ -1,3 +1,0 @@
-"""RMAP: power-aware resource management for overprovisioned machines."""
-
-RUNS_ENGINE = True

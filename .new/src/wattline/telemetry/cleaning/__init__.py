@@ -1,1 +1,0 @@
-"""Samples held against rules: every one is good for a stretch of time or counted under one fault."""

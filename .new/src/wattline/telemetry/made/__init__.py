@@ -1,1 +1,0 @@
-"""Samples made from a journal, with faults on demand."""

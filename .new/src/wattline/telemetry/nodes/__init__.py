@@ -1,1 +1,0 @@
-"""Nodes of a machine: which jobs held them, and which sensors measure them."""

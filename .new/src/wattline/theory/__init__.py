@@ -1,1 +1,0 @@
-"""Closed forms and recursions of queueing, to bid by and to hold the engine against."""
