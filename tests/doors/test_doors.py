@@ -172,7 +172,7 @@ def compiled(folder: Path, body: str) -> None:
         ("a = np.zeros(5)\na[:] *= np.ones(3)", "write a[:] = a + b, which is checked"),
         ("a = np.zeros(5)\nnp.add(np.ones(3), np.ones(3), a)", "write a[:] = np.add(…), which is checked"),
         ("a = np.zeros(5)\nnp.sqrt(np.ones(3), a)", "write a[:] = np.sqrt(…), which is checked"),
-        ("a = numba.typed.List([1])\nmemory[0] = a.getitem_unchecked(9)", ".getitem_unchecked passes over bounds"),
+        ("a = numba.typed.List([1])\nmemory[0] = a.getitem_unchecked(9)", "numba's typed list or dict is not for"),
         ("with numba.objmode():\n    s.free[0] = 9", "objmode"),
     ],
 )

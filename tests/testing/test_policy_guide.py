@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from numba import types
 
 from programs import command
 from wattline.model.state.record import FIELDS, PROPOSALS, WRITES
@@ -116,6 +117,25 @@ def test_helpers() -> None:
         rows.append(f"| `{name}({', '.join(inspect.signature(plain).parameters)})` | {meaning} |")
     assert "propose" in found
     assert GUIDE.split("<!-- helpers -->\n")[1].split("\n\n")[0].splitlines()[2:] == rows
+
+
+def test_functions_of_compiled_policies() -> None:
+    """The guide names all functions and methods that compiled policies may call, and no other."""
+    from wattline.control.users import language, readers
+
+    rows = [line.split("|")[1:3] for line in GUIDE.split("<!-- language -->\n")[1].split("\n\n")[0].splitlines()[2:]]
+    told = {f"{of.strip(' `')}.{name}" for of, names in rows for name in re.findall(r"`([\w.]+)`", names)}
+    known = {readers.name_of(function).lstrip("_") for function in language.FUNCTIONS}
+    asked_for = {name.split(".")[-1] for name in known if name.startswith("numba.")} & {"literal_unroll", "literally"}
+    wanted = {f"numba.{name}" for name in asked_for | {"prange"}}
+    for name in known:
+        of, _, rest = name.partition(".")
+        if of != "numba" and of != "math":
+            wanted.add({"np": "numpy"}.get(of, of) + f".{rest}" if rest else f"Python.{of}")
+    assert told == wanted
+    assert "| `math` | all that numba knows |" in GUIDE
+    methods = GUIDE.split("* *Methods* of arrays:")[1].split(". Of lists")[0]
+    assert set(re.findall(r"`(\w+)`", methods)) == language.METHODS[types.Array]
 
 
 def test_error_line(folder: Path) -> None:

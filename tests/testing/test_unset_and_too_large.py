@@ -138,18 +138,6 @@ def test_a_policy_with_an_unset_list_is_refused(tmp_path: Path, *, compiled: boo
     )
 
 
-@pytest.mark.parametrize("kind", ["Dict.empty(types.int64, types.float64)", "List([1.0])"])
-def test_policies_may_loop_over_containers(tmp_path: Path, kind: str) -> None:
-    """Over what is typed, too, whose type and that of its iterator name each other."""
-    items = "\n    for k, v in mine.items():\n        memory[0] += k + v" if kind[0] == "D" else ""
-    body = f"    mine = {kind}\n    for one in mine:\n        memory[0] += one{items}"
-    head = "from numba import types\nfrom numba.typed import Dict, List\n"
-    told = POLICY.format(compiled=True, body=body).replace('"select"', '"order"')
-    (tmp_path / "loops.py").write_text(head + told.replace("select=forgetful", "order=forgetful"))
-    done = python("import runpy\nrunpy.run_path('loops.py')\n", tmp_path)
-    assert done.code == 0, done.err
-
-
 # ------------------------------------------------------------------ sizes that overflow
 
 ONE = "a = np.broadcast_to(np.ones(1), {})\n"

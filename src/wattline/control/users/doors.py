@@ -1,9 +1,11 @@
-"""A compiler for users' policies that refuses, by types, whatever is not known to leave read-only memory alone.
+"""A compiler for users' policies that refuses, by types, what is not of their language, and whatever is not known to
+leave read-only memory alone.
 
-numba marks an array as read-only in its type, and refuses to set its elements. But many of its functions pass over
-that mark: they write nevertheless, or return the same memory as an array that may be written. So each operation
-that is given read-only memory is looked at after numba has found all types. What is known to only read
-(``readers``) passes; functions of the user are looked through in turn; everything else is refused in one line.
+After numba has found all types, each value and each call is held against what policies may hold and call
+(``language``). numba marks an array as read-only in its type, and refuses to set its elements. But many of its
+functions pass over that mark: they write nevertheless, or return the same memory as an array that may be written. So
+each operation that is given read-only memory is looked at once more. What is known to only read (``readers``) passes;
+functions of the user are looked through in turn; everything else is refused in one line.
 """
 
 from __future__ import annotations
@@ -19,9 +21,8 @@ from numba.core import compiler, ir
 from numba.core.compiler_machinery import AnalysisPass, PassManager, register_pass
 from numba.core.dispatcher import Dispatcher, LiftedCode
 from numba.core.typed_passes import NopythonTypeInference
-from numba.np.ufunc.dufunc import DUFunc
 
-from wattline.control.users import readers
+from wattline.control.users import language, readers
 from wattline.control.users.reach import named_values, ours
 from wattline.kernel.record import RecordType
 from wattline.kernel.unset import SAID, unset
@@ -75,34 +76,6 @@ def read_only_in(kind: Any) -> Any:
     return next(filter(_is_read_only, _all_parts(kind, is_leaf)), None)
 
 
-_TAME = (
-    types.Number,
-    types.Boolean,
-    types.NoneType,
-    types.Omitted,
-    types.Literal,
-    types.NPDatetime,
-    types.NPTimedelta,
-    types.UnicodeType,
-    types.Bytes,
-    types.DTypeSpec,
-    types.RangeType,
-    types.SliceType,
-    types.BaseTuple,
-    types.UnionType,
-    types.List,
-    types.ListType,
-    types.Optional,
-    types.Pair,
-    types.ArrayIterator,
-    types.NumpyNdEnumerateType,
-    types.ArrayFlags,
-    types.BoundFunction,
-    types.Array,
-    RecordType,
-)
-
-
 @functools.cache
 def is_tame(kind: Any) -> bool:
     """Tell whether nothing can be written through values of a type: numbers, read-only arrays, and what consists of
@@ -110,19 +83,8 @@ def is_tame(kind: Any) -> bool:
     """
     leaves = types.Array, types.BoundFunction, RecordType  # methods are looked at where they are called
     parts = _all_parts(kind, lambda one: isinstance(one, leaves))
-    return all(isinstance(one, _TAME) and not (isinstance(one, types.Array) and one.mutable) for one in parts)
+    return not any(isinstance(one, types.Array) and one.mutable for one in parts)
 
-
-_CONTAINERS = (
-    types.BaseTuple,
-    types.List,
-    types.LiteralList,
-    types.ListType,
-    types.Set,
-    types.SetType,
-    types.DictType,
-    types.LiteralStrKeyDict,
-)
 
 _PLAIN = frozenset(
     (
@@ -166,7 +128,9 @@ class _Judge:
                 self.loc = statement.loc
                 if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr):
                     self._expression(statement.value, self.typemap[statement.target.name])
-                elif isinstance(statement, (ir.SetItem, ir.StaticSetItem, ir.SetAttr, ir.DelItem)):
+                if isinstance(statement, ir.Assign):
+                    self._held(self.typemap[statement.target.name])
+                if isinstance(statement, (ir.SetItem, ir.StaticSetItem, ir.SetAttr, ir.DelItem)):
                     target = self.typemap[statement.target.name]
                     if isinstance(target, types.Buffer) and not target.mutable:
                         self._refuse("this would write", target)
@@ -185,8 +149,14 @@ class _Judge:
     def _never(self, said: str) -> None:
         raise RefusedError(self.loc, said)
 
+    def _held(self, kind: Any) -> None:
+        said = language.foreign(kind)
+        if said:
+            self._never(f"{said} is not for compiled policies: {language.HOLDS}")
+
     def _expression(self, made: Any, result: Any) -> None:
         if made.op == "call":
+            self._held(result)
             self._call(made, result)
             return
         if (
@@ -195,8 +165,6 @@ class _Judge:
             and isinstance(self._type(made.value), types.Buffer)
         ):
             self._never(f"an array's .{made.attr} passes over read-only marks and bounds; use an index")
-        if made.op == "getattr" and "unchecked" in made.attr:
-            self._never(f".{made.attr} passes over bounds; use an index")
         if made.op == "inplace_binop" and _is_whole(self._type(made.lhs)) and _is_whole(self._type(made.rhs)):
             self._never("numba does not check that both arrays are as long here; write a[:] = a + b, which is checked")
         held = next((kind for v in made.list_vars() if (kind := read_only_in(self._type(v))) is not None), None)
@@ -232,25 +200,29 @@ class _Judge:
     def _call(self, made: Any, result: Any) -> None:
         function = self._type(made.func)
         signature = self.calltypes[made]
-        if isinstance(function, types.ObjModeDispatcher):
-            self._never("objmode is not for policies; leave compiled=True out to run as plain Python")
         if isinstance(function, types.Dispatcher):
             self._of_user(function.dispatcher, signature)
             return
         if isinstance(function, types.RecursiveCall):
             self._never("a function that calls itself can overflow the stack; write it as a loop")
+        if isinstance(function, (types.NumberClass, types.NamedTupleClass, types.ExceptionClass)):
+            return
         key = getattr(function, "typing_key", None)
+        this = function.this if isinstance(function, types.BoundFunction) else None
         if _is_one_of(key, readers.NEVER):
             self._never(f"{readers.name_of(key)} reaches memory beyond an array; use indices")
+        if this is None and not language.knows_function(key):
+            self._never(language.unknown_function(key))
+        if this is not None and not language.knows_method(this, str(_method_name(key))):
+            self._never(language.unknown(f".{_method_name(key)}()"))
         given = [self._type(v) for v in made.list_vars() if v.name != made.func.name]
         if isinstance(key, np.ufunc) and sum(map(_is_whole, given)) > 1 and len(given) > key.nin:
             told = f"np.{key.__name__} with an array for its result does not check that all arrays are as long"
             self._never(f"{told}; write a[:] = np.{key.__name__}(…), which is checked")
-        this = function.this if isinstance(function, types.BoundFunction) else None
         held = next(
             (kind for part in (this, *given) if part is not None and (kind := read_only_in(part)) is not None), None
         )
-        if held is None or isinstance(function, (types.NumberClass, types.NamedTupleClass, types.ExceptionClass)):
+        if held is None:
             return
         if this is not None:
             known = self._method(this, str(_method_name(key)), made, signature, result)
@@ -263,9 +235,9 @@ class _Judge:
             self._refuse(f"{called} may write", held, call)
 
     def _function(self, key: Any, made: Any, signature: Any, result: Any) -> bool:
-        if str(getattr(key, "__module__", "")).partition(".")[0] == "wattline":
-            return True  # a helper of ours, which writes nothing but proposals
-        if isinstance(key, (np.ufunc, DUFunc)):
+        if getattr(key, "__module__", "") == language.HELPERS:
+            return True  # it writes nothing but proposals
+        if isinstance(key, np.ufunc):
             return not self._given(made, signature, key.nin)
         if _is_one_of(key, readers.OUT):
             return not self._given(made, signature, readers.OUT[key])
@@ -277,10 +249,8 @@ class _Judge:
         return _is_one_of(key, readers.FRESH) or (_is_one_of(key, readers.VIEWS) and is_tame(result))
 
     def _method(self, this: Any, name: str, made: Any, signature: Any, result: Any) -> bool:
-        if isinstance(this, _CONTAINERS):
-            return True
         if not isinstance(this, types.Array):
-            return False
+            return True  # of a tuple or a list, which hand on what they hold as it was typed
         if this.mutable and name == "fill":
             return True
         if name in readers.METHODS_OUT:
@@ -299,6 +269,8 @@ class _Judge:
         if isinstance(dispatcher, LiftedCode):
             self._never("with blocks are not for compiled policies")
         if ours(dispatcher.py_func.__module__):
+            if dispatcher.py_func.__module__ != language.HELPERS:
+                self._never(language.unknown(readers.name_of(dispatcher.py_func)))
             return
         if signature.args not in _passed.get(dispatcher.py_func, ()):
             look_through(dispatcher, signature.args)

@@ -16,6 +16,7 @@ import numba
 import numpy as np
 from numba.core.inline_closurecall import length_of_iterator
 from numba.core.unsafe import eh
+from numba.np.unsafe.ndarray import empty_inferred
 
 _numba: Any = numba  # it does not tell its types
 
@@ -30,7 +31,7 @@ _FRESH = """
     tril_indices_from triu triu_indices_from union1d unique unwrap vander var vdot vstack where zeros_like
     linalg.cholesky linalg.cond linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv
     linalg.lstsq linalg.matrix_power linalg.matrix_rank linalg.norm linalg.pinv linalg.qr linalg.slogdet
-    linalg.solve linalg.svd random.choice random.permutation
+    linalg.solve linalg.svd
 """
 """Functions of numpy that only read and return numbers or new arrays, or the same memory if that is marked
 read-only again.
@@ -38,8 +39,8 @@ read-only again.
 
 _VIEWS = """
     asarray_chkfinite ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d array_split broadcast_arrays
-    broadcast_to dsplit expand_dims flip fliplr flipud frombuffer hsplit imag lib.stride_tricks.sliding_window_view
-    moveaxis ndenumerate real reshape rot90 split swapaxes transpose trim_zeros vsplit
+    broadcast_to dsplit expand_dims flip fliplr flipud hsplit imag lib.stride_tricks.sliding_window_view moveaxis
+    ndenumerate real reshape rot90 split swapaxes transpose trim_zeros vsplit
 """
 """Functions of numpy that only read and may return the same memory: they may be called where numba marks that
 read-only again.
@@ -73,11 +74,16 @@ _STRUCTURE = (
     slice,
     _numba.literally,
     _numba.literal_unroll,
+    empty_inferred,
     length_of_iterator,
+    eh.end_try_block,
     eh.exception_check,
     eh.exception_match,
+    eh.mark_try_block,
 )
-"""Functions of Python, and what numba puts in for loops and comprehensions: what they hand on is typed as it was."""
+"""Functions of Python, and what numba puts in for loops, comprehensions and try: what they hand on is typed as it
+was.
+"""
 
 METHODS_FRESH = frozenset(
     (
@@ -104,7 +110,6 @@ METHODS_FRESH = frozenset(
         "std",
         "sum",
         "take",
-        "tobytes",
         "var",
     )
 )
@@ -120,8 +125,8 @@ ATTRIBUTES_NEVER = frozenset(("flat", "ctypes", "data"))
 """Attributes that reach an array's memory without its marks and bounds."""
 
 
-def _named(names: Iterable[str]) -> dict[Any, str]:
-    """Return numpy's functions of these names; versions of numpy differ in which they have."""
+def named(names: Iterable[str]) -> dict[Any, str]:
+    """Return numpy's functions of these names, and the names; versions of numpy differ in which they have."""
     found = {}
     for name in names:
         inner: Any = np
@@ -132,9 +137,9 @@ def _named(names: Iterable[str]) -> dict[Any, str]:
     return found
 
 
-FRESH = frozenset(_named(_FRESH.split()))
-VIEWS = frozenset((*_named(_VIEWS.split()), getattr))
-OUT = {function: _OUT[name] for function, name in _named(_OUT).items()}
+FRESH = frozenset(named(_FRESH.split()))
+VIEWS = frozenset((*named(_VIEWS.split()), getattr))
+OUT = {function: _OUT[name] for function, name in named(_OUT).items()}
 STRUCTURE = frozenset(_STRUCTURE)
 NEVER = frozenset((np.lib.stride_tricks.as_strided, _numba.carray, _numba.farray))
 """Functions that reach memory beyond an array, which no policy may call with any array."""

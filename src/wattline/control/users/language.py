@@ -1,0 +1,184 @@
+"""What compiled policies are written in: which values they may hold and which functions they may call.
+
+numba knows far more than a policy needs: dictionaries, texts, objects, its own internals. Much of that passes over
+bounds or marks, or fails without a word. So the language is closed: numbers, arrays, tuples and lists of them, and
+functions that are named here or were compiled by the user from the same language. What a later numba learns is refused
+until somebody has tried it.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import math
+import operator
+import random
+import types as python_types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types as numba_types
+
+from wattline.control.users import readers
+from wattline.kernel.record import RecordType
+
+_numba: Any = numba  # it does not tell its types
+types: Any = numba_types
+
+HELPERS = "wattline.policies.helpers"
+PLAIN_PYTHON = "leave compiled=True out to run as plain Python"
+HOLDS = f"they hold numbers, arrays, and tuples and lists of them; {PLAIN_PYTHON}"
+
+# ------------------------------------------------------------------ values
+
+_ATOMS = (
+    types.Integer,
+    types.Float,
+    types.Complex,
+    types.Boolean,
+    types.NoneType,
+    types.StringLiteral,
+    types.SliceLiteral,
+    types.MakeFunctionLiteral,
+    types.Omitted,
+    types.RangeType,
+    types.RangeIteratorType,
+    types.SliceType,
+    types.DTypeSpec,
+    types.ArrayFlags,
+    types.EnumClass,
+    types.Module,
+    types.Function,
+    types.Dispatcher,
+    types.NumberClass,
+    types.NamedTupleClass,
+    types.ExceptionClass,
+    types.ExceptionInstance,
+    types.NumpyNdIndexType,
+    RecordType,
+)
+"""Types that hold no value of another type, or none that could be written."""
+
+_MADE: dict[Any, Callable[[Any], Iterable[Any]]] = {
+    types.Array: lambda kind: (kind.dtype,),
+    types.BaseTuple: tuple,
+    types.NamedTuple: lambda kind: kind.types,
+    types.Optional: lambda kind: (kind.type,),
+    types.List: lambda kind: (kind.dtype,),
+    types.ListIter: lambda kind: (kind.container,),
+    types.UniTupleIter: lambda kind: (kind.container,),
+    types.ArrayIterator: lambda kind: (kind.array_type,),
+    types.NumpyNdEnumerateType: lambda kind: (kind.array_type,),
+    types.EnumerateType: lambda kind: (kind.source_type,),
+    types.ZipType: lambda kind: kind.source_types,
+    types.Pair: lambda kind: (kind.first_type, kind.second_type),
+    types.Generator: lambda kind: (kind.yield_type, *kind.arg_types, *kind.state_types),
+    types.EnumMember: lambda kind: (kind.dtype,),
+    types.BoundFunction: lambda kind: (kind.this,),
+}
+"""Types that are made of others: of which."""
+
+_WORDS = (
+    ((types.DictType, types.LiteralStrKeyDict, types.DictItemsIterableType), "a dict"),
+    ((types.Set, types.SetType), "a set"),
+    ((types.ListType,), "numba's typed list"),
+    ((types.TypeRef,), "numba's typed list or dict"),
+    ((types.UnicodeType, types.Bytes, types.CharSeq, types.UnicodeCharSeq), "a text"),
+    ((types.LiteralList,), "a list of values of several types"),
+    ((types.ClassInstanceType, types.ClassType, types.StructRef), "an object of a class"),
+    ((types.Record,), "a record"),
+    ((types.NPDatetime, types.NPTimedelta), "a date"),
+    ((types.ObjModeDispatcher,), "objmode"),
+    ((types.ContextManager,), "a with block"),
+    ((types.FunctionType, types.UndefinedFunctionType, types.FunctionPrototype), "one of several functions"),
+    ((types.ExternalFunction, types.ExternalFunctionPointer), "a function of another library"),
+)
+
+
+@functools.cache
+def foreign(kind: Any) -> str:
+    """Return what of a type is not for compiled policies, in words (nothing: all of it is)."""
+    if isinstance(kind, _ATOMS):
+        return ""
+    makers = [kind_of for kind_of in type(kind).__mro__ if kind_of in _MADE]
+    if makers:
+        return next((said for part in _MADE[makers[0]](kind) if (said := foreign(part))), "")
+    return next((said for known, said in _WORDS if isinstance(kind, known)), f"a value of numba's type {kind}")
+
+
+# ------------------------------------------------------------------ functions
+
+_MAKERS = """
+    arange array broadcast_shapes empty eye fill_diagonal finfo full geomspace identity iinfo indices linspace logspace
+    nan_to_num ndindex ones take_along_axis tri tril_indices triu_indices zeros amax amin row_stack
+"""
+"""Functions of numpy that make arrays, or write to one that is given: they are known in policies, but not to leave
+read-only arrays alone.
+"""
+
+_OF_PYTHON = frozenset(
+    (
+        *(abs, all, any, bool, complex, divmod, enumerate, float, getattr, hasattr, int, isinstance, iter, len, list),
+        *(max, min, next, pow, print, range, reversed, round, slice, sorted, sum, tuple, type, zip),
+        *(heapq.heapify, heapq.heappop, heapq.heappush, heapq.heappushpop, heapq.heapreplace),
+        *(heapq.nlargest, heapq.nsmallest),
+        *(one for one in vars(math).values() if isinstance(one, python_types.BuiltinFunctionType)),
+        _numba.prange,
+    )
+)
+
+_OPERATORS = frozenset(
+    getattr(operator, name)
+    for name in (
+        *("abs", "add", "and_", "contains", "eq", "floordiv", "ge", "getitem", "gt", "invert", "is_", "is_not", "le"),
+        *("lshift", "lt", "matmul", "mod", "mul", "ne", "neg", "not_", "or_", "pos", "pow", "rshift", "sub", "truediv"),
+        *("truth", "xor"),
+    )
+)
+
+FUNCTIONS = (
+    readers.FRESH
+    | readers.VIEWS
+    | frozenset(readers.OUT)
+    | readers.STRUCTURE
+    | frozenset(readers.named(_MAKERS.split()))
+    | _OF_PYTHON
+    | _OPERATORS
+)
+"""All functions that compiled policies may call, but for ufuncs, helpers and what the user compiled."""
+
+METHODS = {
+    types.Array: readers.METHODS_FRESH | readers.METHODS_VIEWS | frozenset((*readers.METHODS_OUT, "fill", "sort")),
+    types.List: frozenset(
+        ("append", "clear", "copy", "count", "extend", "index", "insert", "pop", "remove", "reverse", "sort")
+    ),
+    types.BaseTuple: frozenset(("count", "index")),
+}
+
+
+def knows_function(key: Any) -> bool:
+    """Tell whether compiled policies may call a function of Python, numpy or Wattline."""
+    try:
+        return key in FUNCTIONS or isinstance(key, np.ufunc) or getattr(key, "__module__", "") == HELPERS
+    except TypeError:  # what cannot be hashed is nothing that is known
+        return False
+
+
+def knows_method(this: Any, name: str) -> bool:
+    """Tell whether compiled policies may call a method of a value of some type."""
+    return any(name in names for kind, names in METHODS.items() if isinstance(this, kind))
+
+
+def unknown_function(key: Any) -> str:
+    """Say that a function is none that compiled policies may call, and what to call instead."""
+    name = readers.name_of(key)
+    if name.startswith(("random.", "np.random.")) or isinstance(getattr(key, "__self__", None), random.Random):
+        return f"{name} draws other numbers in every run; use wl.uniform(seed, stream, counter)"
+    return unknown(name)
+
+
+def unknown(name: str) -> str:
+    """Say that something is none that compiled policies may call."""
+    return f"{name} is not among what compiled policies may call (docs/policies.md has the list); {PLAIN_PYTHON}"

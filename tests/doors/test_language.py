@@ -1,0 +1,211 @@
+"""Compiled policies are written in a closed language: what they hold and call is known, the rest is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numba
+import pytest
+
+from wattline.control.catalog import find
+from wattline.control.users.compile import compile_user
+from wattline.errors import PolicyError
+from wattline.kernel.compiled import JIT
+
+pytestmark = [
+    pytest.mark.skipif(not JIT, reason="about compiled policies"),
+    pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaWarning"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let LLVM optimise nothing: what is compiled here hardly runs."""
+    monkeypatch.setattr(numba.config, "OPT", type(numba.config.OPT)(0))
+
+
+HEAD = """import ctypes
+import enum
+import functools
+import heapq
+import math
+import operator
+import random
+from collections import namedtuple
+
+import numba
+import numpy as np
+from numba import njit, typed, types
+from numba.core.unsafe.bytes import memcpy_region
+from numba.cpython.unsafe.numbers import leading_zeros
+from numba.experimental import jitclass
+import wattline as wl
+from wattline.kernel.record import floats_at
+from wattline.model.structures.queue import before
+from wattline.policies.helpers import headroom_w, waiting
+
+Pair = namedtuple("Pair", "a b")
+RECORD = np.zeros(2, dtype=[("x", np.int64)])
+DATES = np.array(["2026-01-01"], dtype="M8[s]")
+absolute = ctypes.CDLL(None).labs
+absolute.argtypes, absolute.restype = [ctypes.c_long], ctypes.c_long
+
+
+class Colour(enum.IntEnum):
+    RED = 3
+
+
+class Plain(enum.Enum):
+    ONE = 1.5
+
+
+@jitclass([("n", types.int64)])
+class Box:
+    def __init__(self):
+        self.n = 1
+
+
+@njit
+def plus(a, b):
+    return a + b
+
+
+@njit
+def counted(table):
+    return len(table)
+
+
+@njit
+def each(a):
+    for x in a:
+        yield x
+
+
+@njit
+def minus(a, b):
+    return a - b
+
+
+CHOICE = (plus, minus)
+
+
+@wl.policy("select", compiled=True, memory=9)
+def mine(s, arg, param, memory):
+"""
+
+
+def compiled(folder: Path, body: str) -> None:
+    """Compile a policy with this body."""
+    file = folder / "mine.py"
+    file.write_text(HEAD + "".join(f"    {line}\n" for line in (*body.splitlines(), "return 0")))
+    compile_user(find("select", str(file)))
+
+
+FOREIGN = {
+    "a = {1: 2.0}": "a dict is not for compiled policies: they hold numbers, arrays",
+    "a = dict()": "imprecise type: DictType",
+    "a = {'x': 1, 'y': memory}": "a dict",
+    "a = {1, 2}": "a set",
+    "a = set([1])": "a set",
+    "a = typed.List([1.0])": "numba's typed list or dict",
+    "a = typed.Dict.empty(types.int64, types.int64)": "numba's typed list or dict",
+    "counted(typed.List([1.0]))": "numba's typed list",
+    "a = str(arg)": "a text",
+    "a = f'{arg}'": "a text",
+    "a = 'ab' * arg": "a text",
+    "a = b'ab'": "a text",
+    "a = 'x' if arg > 1 else 'y'": "a text",
+    "a = [1, 'x']": "a list of values of several types",
+    "a = Box()": "an object of a class",
+    "a = RECORD[0]": "a record",
+    "a = RECORD['x']": "a record",
+    "a = DATES[0]": "a date",
+    "with numba.objmode():\n    print(1)": "objmode",
+    "memory[0] = absolute(-3)": "a function of another library",
+    "f = CHOICE[arg % 2]\nmemory[0] = f(1, 2)": "",
+    "f = minus\nif arg > 1:\n    f = plus\nmemory[0] = f(1, 2)": "one of several functions",
+    "memory[0] = np.random.random()": "np.random.random draws other numbers in every run; use wl.uniform",
+    "memory[0] = random.random()": "draws other numbers in every run",
+    "np.random.shuffle(memory)": "np.random.shuffle draws other numbers",
+    "a = np.nditer(memory)": "np.nditer",
+    "memory[0] = hash(3.5)": "hash is not among what compiled policies may call (docs/policies.md has the list)",
+    "memory[0] = functools.reduce(plus, memory)": "",
+    "a = list(map(counted, [memory]))": "map is not among",
+    "operator.setitem(memory, 0, 1.0)": "operator.setitem is not among",
+    "operator.iadd(memory, np.ones(9))": "operator.iadd is not among",
+    "memory[0] = np.polynomial.polynomial.polyval(1.0, memory)": "np.polynomial.polynomial.polyval is not among",
+    "memory[0] = leading_zeros(arg)": "leading_zeros is not among",
+    "memcpy_region(arg, 0, arg, 0, 8, 1)": "memcpy_region is not among",
+    "a = floats_at(arg, 9)": "floats_at is not among",
+    "memory[0] = before(s, 0, 0)": "before is not among",
+    "memory[0] = numba.get_num_threads()": "get_num_threads is not among",
+    "a = memory.tobytes()": ".tobytes() is not among",
+    "a = (1.5).hex()": "",
+}
+
+
+@pytest.mark.parametrize("body", FOREIGN)
+def test_what_is_not_known_is_refused(tmp_path: Path, body: str) -> None:
+    """In one line, which names the line of the file, what it is, and what to do instead."""
+    with pytest.raises(PolicyError) as caught:
+        compiled(tmp_path, body)
+    text = str(caught.value)
+    assert FOREIGN[body] in text
+    assert "\n" not in text
+    assert text.startswith(f"{tmp_path}/mine.py:")
+    assert "policy 'mine' cannot be compiled" in text
+
+
+def test_what_is_known_is_compiled(tmp_path: Path) -> None:
+    """Numbers, arrays, tuples and lists of them; functions of Python and numpy that the guide names; own functions."""
+    compiled(
+        tmp_path,
+        """heap = [(0.0, 0)]
+for j in waiting(s):
+    heapq.heappush(heap, (s.estimate_s[j], j))
+    if len(heap) > 3:
+        heap.pop()
+first = heapq.heappop(heap)
+memory[0] = first[0] + plus(first[1], 1)
+heap.sort()
+best = sorted([x * 2.0 for x in memory])[0]
+memory[1] = best + sum([x for x in memory]) + max(1, 2, arg) + min([3, 4]) + abs(-1.5) + round(2.6) + divmod(7, 2)[0]
+memory[2] = math.sqrt(2.0) + math.floor(3.5) + math.hypot(3.0, 4.0) + np.sqrt(memory).sum() + float(int(2.5))
+table = np.zeros((3, 4))
+table[1:, :2] = np.arange(2.0)
+table[:, 0].fill(1.0)
+memory[3] = (table @ table.T)[0, 0] + table.max() + np.array([[1.0, 2.0], [3.0, 4.0]])[1, 1]
+p = Pair(memory, 3)
+memory[Colour.RED.value] = p.a[0] + p.b + Plain.ONE.value
+wrong = False
+try:
+    memory[5] = memory[arg]
+except Exception:
+    wrong = True
+seen = np.zeros(s.nodes.shape[0], dtype=np.bool_)
+seen[s.queue[s.q_head[0] : s.q_tail[0]] % 2] = True
+add = lambda a, b: a + b
+memory[6] = add(1.0, headroom_w(s)) + wl.uniform(param[-1], 7, 3) + (1 if "a" == "b" else 0)
+nobody = None
+if arg > 3:
+    nobody = 1.0
+if nobody is not None:
+    memory[7] = nobody
+for at, x in np.ndenumerate(table):
+    memory[8] += x * at[0]
+for at in np.ndindex(2, 2):
+    memory[8] += at[1]
+for i, (a, b) in enumerate(zip(memory, memory[::-1])):
+    memory[8] += a * b * i
+for x in each(memory):
+    memory[8] += x
+for i in numba.prange(3):
+    memory[8] += i
+if wrong and not np.isfinite(memory).all():
+    raise ValueError("not finite", arg)
+memory.sort()
+groups = [[0]]
+groups.append([1, 2])
+memory[8] += len(groups[1]) + (1, 2, 3).index(2) + isinstance(arg, int)
+print("passes", arg)""",
+    )
