@@ -47,8 +47,8 @@ class LimitSpec(Section):
     )
     preempt: bool = Field(
         False,  # noqa: FBT003
-        description="stop the jobs started last when the power is above the limit and caps do not suffice (they "
-        "resume later)",
+        description="stop the jobs started last (of one time: the one further down in the log) when the power is above "
+        "the limit and caps do not suffice (they resume later)",
     )
 
 
