@@ -79,6 +79,7 @@ VALUES = {
     "an enum": ("def at():\n    return At.first\n", "at()"),
     "a tuple": ("def at():\n    return BOTH[1][0]\n", "at()"),
     "an array": ("def at():\n    return ARRAY[0]\n", "at()"),
+    "a standard module": ("def at():\n    return math.MINE\n", "at()"),
 }
 NAMES = (
     "import enum, os\nimport numba\nimport numpy as np\nfrom wattline import policy\n"
@@ -90,6 +91,7 @@ ONLY = {
     "an enum": "class At(enum.IntEnum):\n    first = VALUE\n",
     "a tuple": "BOTH = (0, (VALUE,))",
     "an array": "ARRAY = np.array([VALUE])",
+    "a standard module": "import math\nmath.MINE = VALUE  # seen by this test alone\n",
 }
 
 
@@ -106,9 +108,9 @@ def test_values_that_are_frozen_into_the_code_count(
     before = find("order", str(file))
     run(jobs, cluster(1), order=before)
     proven.remember(before)
+    assert proven.is_proven(before)
     monkeypatch.setenv("MY_VALUE", "100000000")
     after = find("order", str(file))
-    assert proven.is_proven(before)
     assert not proven.is_proven(after)
     with pytest.raises(PolicyError, match="IndexError"):
         run(jobs, cluster(1), order=after)

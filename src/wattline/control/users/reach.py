@@ -11,6 +11,8 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from wattline.kernel.indices import is_compiled, is_deaf
 
 
@@ -80,6 +82,9 @@ def named_values(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
         inside = [(f"{module.__name__}.{name}", vars(module)[name]) for name in names if name in vars(module)]
         modules += [value for _, value in inside if _of_users(value) and value not in modules]
         values += inside
+    for _, module in [pair for pair in values if _of_others(pair[1])]:  # somebody may have set numbers of theirs
+        known = vars(module)
+        values += [(f"{module.__name__}.{name}", known[name]) for name in names if _is_number(known.get(name))]
     yield from values
 
 
@@ -94,6 +99,15 @@ def _of_users(value: Any) -> bool:
     if not isinstance(value, types.ModuleType):
         return False
     return not ours(value.__name__) and value.__name__.partition(".")[0] not in sys.stdlib_module_names
+
+
+def _of_others(value: Any) -> bool:
+    """Tell whether a value is a module that no user wrote, nor we."""
+    return isinstance(value, types.ModuleType) and not _of_users(value) and not value.__name__.startswith("wattline")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, complex, np.generic, np.ndarray))
 
 
 def ours(module: str | None) -> bool:
