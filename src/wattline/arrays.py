@@ -26,7 +26,8 @@ def in_units(values: Floats, factor: float) -> Floats:
     """
     if factor == 1.0:
         return values
-    found = np.asarray(values * factor, dtype=np.float64)
+    with np.errstate(over="ignore"):  # what is too large is said by those who use it
+        found = np.asarray(values * factor, dtype=np.float64)
     if factor == np.rint(factor) and (values == np.rint(values)).all():
         return found  # whole numbers
     with np.errstate(all="ignore"):

@@ -86,6 +86,16 @@ def test_numbers_without_end(wattline: Call, arguments: tuple[str, ...]) -> None
     assert arguments[-1].partition("=")[0][:20] in answer.err or arguments[-2] in answer.err
 
 
+def test_a_second_line_of_a_setting_is_not_dropped(wattline: Call) -> None:
+    """One --set sets one key: what stood on another line was left out without a word."""
+    for command in (("run", "small.toml", "--set"), ("sweep", "small.toml", "--vary")):
+        answer = wattline(*command, "cluster.nodes=[8]\ncluster.idle=9")
+        assert (answer.code, answer.err.count("\n")) == (2, 1), answer.err
+        assert "expected one value, and another line follows it" in answer.err
+    assert wattline("run", "small.toml", "--set", "cluster.nodes=\n8\n").code == 2  # TOML has no such value
+    assert wattline("run", "small.toml", "--set", 'policy.order="""\nfcfs"""').code == 0
+
+
 def test_too_little_address_space(folder: Path) -> None:
     """Where libraries could not even be loaded (ulimit -v), that is said instead of a crash in one of them."""
 

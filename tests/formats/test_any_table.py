@@ -166,9 +166,23 @@ def test_nodes_come_from_processors(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text("t,r,cpus,p\n0,1,37,100\n1,1,36,100\n")
     columns = {"submit_s": "t", "work_s": "r", "processors": "cpus", "job_w": "p"}
-    jobs = read_trace(path, columns=columns, cores_per_node=36).jobs
-    assert jobs.nodes.tolist() == [2, 1]
-    assert jobs.draw_w.tolist() == [50.0, 100.0]
+    trace = read_trace(path, columns=columns, cores_per_node=36)
+    assert trace.jobs.nodes.tolist() == [2, 1]
+    assert trace.jobs.draw_w.tolist() == [50.0, 100.0]
+    rounded = [(note.action, note.reason, note.count) for note in trace.notes if "rounded" in note.reason]
+    assert rounded == [("kept", "not whole nodes of 36 processors: rounded up", 1)]
+
+
+def test_many_jobs_that_are_rounded_up_are_told_loudly() -> None:
+    """Tables of processors warn as logs of other formats do; jobs that are left out do not count."""
+    import wattline as wl
+
+    frame = {"t": [100.0 * (i // 3) for i in range(60)], "r": [60.0] * 59 + [-1.0], "cpus": [17] * 60}
+    columns = {"submit_s": "t", "work_s": "r", "processors": "cpus"}
+    trace = wl.from_frame(frame, columns=columns, cores_per_node=16)
+    assert [note.count for note in trace.notes if "rounded up" in note.reason] == [59]
+    with pytest.warns(wl.WattlineWarning, match="MANY JOBS ROUNDED UP: 59 of 59"):
+        wl.simulate(trace, wl.Machine(nodes=4))
 
 
 def test_power_comes_from_energy(tmp_path: Path) -> None:

@@ -205,7 +205,7 @@ def test_any_step_and_no_dates(tmp_path: Path) -> None:
         ("time,a\n2022-07-01T00:00:00Z,1\n2022-07-01T01:00:00Z,1\n", {"zone": "UTC"}, "its times say their zone"),
         ("time,a\n2022-07-01 00:00,1\n2022-07-01 01:00,1\n", {"zone": "Mars/Base"}, "no such time zone: 'Mars/Base'"),
         ("time,a\n0,x\n3600,y\n", {"gaps": "hold"}, r"no value in it \(2 × is not a number"),
-        ("time,a\n0,x\n", {"step_s": -1.0}, "the step must be at least 0.001 s"),
+        ("time,a\n0,x\n", {"step_s": -1.0}, "the step must be at least 1 s"),
         ("time,a\n0,1\n3600,1e300\n", {}, r"p\.csv:3: field 'a': must not be beyond 1,000,000,000 \(got '1e300'\)"),
         ("time,a\n00:00,1\n25:00,2\n", {}, r"p\.csv:3: field 'time': no day has such a time \(got '25:00:00'\)"),
         ("time,a\n2022-07-01 00:00,1\n2022-07-01 01:00,1\n", {"zone": "+99:99"}, "no such time zone: '.99:99'"),
@@ -312,3 +312,21 @@ def test_dates_that_may_begin_with_the_day_are_refused(tmp_path: Path) -> None:
     ):
         first = datetime(2022, 3, int(days[0][3:5]), tzinfo=UTC).timestamp()
         assert read(tmp_path, table(name, *days)).held.time_s.tolist() == [first, first + 86400.0]
+
+
+@pytest.mark.parametrize("parts", [1, 10**3, 10**6, 10**9])
+def test_unix_times_in_any_unit_are_the_same_hours(tmp_path: Path, parts: int) -> None:
+    """Milli-, micro- and nanoseconds since 1970 are told by their size."""
+    first = round(JULY)
+    trace = read(tmp_path, f"time,price\n{first * parts},1\n{(first + 3600) * parts},2\n")
+    assert (trace.placed, trace.held.time_s.tolist(), trace.held.end_s) == ("date", [JULY, JULY + 3600], JULY + 7200)
+
+
+@pytest.mark.parametrize("apart", ["0.001", "1e-4", "1e-9", "1e-300", "0.5"])
+def test_rows_closer_than_a_second_are_refused(tmp_path: Path, apart: str) -> None:
+    """Repeated over a run they took all memory; a price holds for a second at least."""
+    with pytest.raises(TraceError, match=r"p.csv: field 'time': its rows are .* s apart, and 1 s is the least"):
+        read(tmp_path, f"time,price\n0,1\n{apart},2\n")
+    with pytest.raises(InputError, match="the step must be at least 1 s"):
+        read(tmp_path, "price\n1\n2\n", step_s=float(apart))
+    assert read(tmp_path, "time,price\n0,1\n1,2\n").held.end_s == 2.0

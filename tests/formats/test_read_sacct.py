@@ -196,7 +196,7 @@ def test_no_limit_is_unknown(tmp_path: Path, limit: str) -> None:
     ("column", "limit"),
     [
         *(("Timelimit", text) for text in ("banana", "45?", "2-00", "3x", "-5", "00:99:00", "0-24:00:00")),
-        *(("TimelimitRaw", text) for text in ("banana", "45?", "-5", "3x", "1e400")),
+        *(("TimelimitRaw", text) for text in ("banana", "45?", "-5", "3x", "1e400", "1e308")),
     ],
 )
 def test_a_limit_that_cannot_be_read_is_counted(tmp_path: Path, column: str, limit: str) -> None:
@@ -225,9 +225,10 @@ def test_energy_becomes_power_per_node(tmp_path: Path, energy: str, draw_w: floa
 
 def test_absurd_energy_is_unknown(tmp_path: Path) -> None:
     """An energy counter that overflowed does not become a job's power."""
-    trace = read(tmp_path, HEADER + "|ConsumedEnergyRaw", job() + "|18446744073709551614")
-    assert math.isnan(trace.jobs.draw_w[0])
-    assert counts(trace, "repaired") == {"energy means more than 100000 W a node: power unknown": 1}
+    for energy in ("18446744073709551614", "1e308"):
+        trace = read(tmp_path, HEADER + "|ConsumedEnergyRaw", job() + "|" + energy)
+        assert math.isnan(trace.jobs.draw_w[0])
+        assert counts(trace, "repaired") == {"energy means more than 100000 W a node: power unknown": 1}
 
 
 def test_an_energy_that_cannot_be_read_is_told(tmp_path: Path) -> None:

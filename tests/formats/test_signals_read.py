@@ -248,7 +248,7 @@ def test_rows_that_cannot_be_placed_are_dropped(tmp_path: Path) -> None:
         ),
         ("t,y\n0,0.1\n", {}, "cannot tell its step from 1 value at one time; give the step"),
         ("t,y\n0,0.1\n0,0.2\n", {}, "cannot tell its step from 2 values at one time"),
-        ("t,y\n0,0.1\n2,0.2\n4,0.1\n1e12,0.3\n", {}, "signal.csv:4: field 't': more steps of 2 s are missing"),
+        ("t,y\n0,0.1\n2,0.2\n4,0.1\n1e10,0.3\n", {}, "signal.csv:4: field 't': more steps of 2 s are missing"),
         ("t,y\n0,0.1\n2,\n4,\n6,\n8,0\n", {}, "more values are missing (3) than there are"),
         ("t,y\n0,0.1\n2,0.2\n", {"column": "regd"}, "field 'regd': no such column: found t, y"),
         ("t,y\n0,0.1\n2,0.2\n", {"time_column": "when"}, "field 'when': no such column"),
@@ -354,3 +354,34 @@ def test_times_with_one_colon_are_refused(tmp_path: Path) -> None:
         read_signal(path)
     path.write_text("time,signal\n" + rows.replace(",", ":00,"))
     assert read_signal(path).signal.step_s == 60.0
+
+
+@pytest.mark.parametrize("parts", [1, 10**3, 10**6, 10**9])
+def test_unix_times_in_any_unit_are_the_same_instants(tmp_path: Path, parts: int) -> None:
+    """Milli-, micro- and nanoseconds since 1970 are told by their size; others by the end of the column's name."""
+    first = 1_595_030_400
+    text = "time,regd\n" + "".join(f"{(first + 2 * i) * parts},0.{i}\n" for i in range(5))
+    trace = read_signal(write(tmp_path, text))
+    midnight = first // 86_400 * 86_400
+    assert (trace.epoch_unix_s, trace.signal.start_s, trace.signal.step_s) == (midnight, first - midnight, 2.0)
+    ending = {1: "s", 10**3: "ms", 10**6: "us", 10**9: "ns"}[parts]
+    text = f"t_{ending},regd\n" + "".join(f"{2 * i * parts},0.{i}\n" for i in range(5))
+    trace = read_signal(write(tmp_path, text))
+    assert (trace.signal.start_s, trace.signal.step_s, math.isnan(trace.epoch_unix_s)) == (0.0, 2.0, True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "apart_s", "said"),
+    [
+        (5, 2 * 10**12, "signal.csv:3: field 't': lies more than 1e+11 s from the beginning"),
+        (100, 2 * 10**9, "signal.csv:53: field 't': lies more than 1e+11 s from the beginning"),
+        (10, 2 * 10**9, "its step is 2,000,000,000 s, and no regulation signal has one of more than a day"),
+    ],
+)
+def test_times_in_an_unknown_unit_are_refused(tmp_path: Path, rows: int, apart_s: int, said: str) -> None:
+    """Nanoseconds since the beginning look like thousands of years: they took all memory, or no time told."""
+    text = "t,regd\n" + "".join(f"{apart_s * i},0.{i % 10}\n" for i in range(rows))
+    with pytest.raises(TraceError) as caught:
+        read_signal(write(tmp_path, text))
+    assert said in str(caught.value)
+    assert "let the column's name end in _ms, _us or _ns" in str(caught.value)

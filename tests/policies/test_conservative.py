@@ -161,6 +161,24 @@ def test_nodes_that_leave_and_return_are_planned_around() -> None:
     assert result.state.started_s.tolist() == [50.0, 7.0]
 
 
+@pytest.mark.parametrize("drain", [False, True])
+def test_who_had_no_promise_waits_for_his_turn(*, drain: bool) -> None:
+    """When nodes return, jobs ahead in the line move forward before one that no reservation could hold gets a place."""
+    outage = (Outage(5.0, 100.0, 2, 2, drain=drain),)
+    result = run([0, 10, 11], [1000, 1000, 200], [1, 2, 3], [1000, 1000, 200], 4, outages=outage)
+    assert result.state.started_s.tolist() == [0.0, 100.0, 1100.0]
+
+
+def test_who_had_no_promise_for_want_of_watts_waits_for_his_turn() -> None:
+    """The same where the limit rises: of 4 nodes of 100 W, two may be busy up to 100 s."""
+    work = [1000, 1000, 200]
+    jobs = JobTable.build(submit_s=[0, 10, 11], work_s=work, nodes=[1, 2, 3], request_s=work)
+    options = Options(limit_w=[(0.0, 200.0), (100.0, 400.0)])
+    machine = Cluster((NodeClass("node", 4, 0.0, 100.0),))
+    started = simulate(jobs, machine, policies(select="conservative", learn="request"), options).state.started_s
+    assert started.tolist() == [0.0, 100.0, 1100.0]
+
+
 @pytest.mark.parametrize("select", ["conservative", "easy", "backfill-by-end"])
 def test_backfilling_shortens_the_mean_wait(select: str) -> None:
     """On a loaded machine every backfilling waits less on average than strict order does."""

@@ -3,8 +3,8 @@
 Readings: a running job is expected to be gone at its estimated end, after now; nodes that drain come back to nobody. A
 reservation of no length takes its instant: nobody may run across it, and others begin once it is over. The plan is
 repaired in its own order, by reserved start and then by the line at the pass before; a job whose nodes or watts no
-reservation can give yet has none and tries again at every pass. A start keeps its promise: a job that loses its nodes
-is a newcomer.
+reservation can give yet has none and tries again at every pass: in its turn of the line where something changed, after
+those with a promise where nothing did. A start keeps its promise: a job that loses its nodes is a newcomer.
 """
 
 from __future__ import annotations
@@ -98,14 +98,17 @@ def conservative(m: Scheduler, happened: set[str]) -> None:
     """
     starts = m.promised
     plan = Plan(m)
+    changed = bool(happened & {"end", "node", "envelope"})
     for job, at in starts.items():  # in the order of the plan
         starts[job] = max(at, m.now)
+        if starts[job] == math.inf and changed:
+            continue
         if starts[job] == math.inf or not plan.holds(job, starts[job]):
             starts[job] = plan.hole(job)
         plan.book(job, starts[job])
-    if happened & {"end", "node", "envelope"}:
+    if changed:
         for job in m.queue:
-            if job in starts and m.now < starts[job] < math.inf:
+            if job in starts and m.now < starts[job]:
                 plan.book(job, starts[job], 1)
                 starts[job] = min(starts[job], plan.hole(job))
                 plan.book(job, starts[job])

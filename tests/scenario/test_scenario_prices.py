@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -332,7 +333,7 @@ def test_weights_of_the_score_in_the_scenario(sold: Journal) -> None:
         ("[prices]\nenergy = 1e308\n", "[prices] energy: must be a number, at most 1,000,000,000, got 1e+308"),
         (
             '[prices]\nenergy = {file = "n.csv", unit = "$/kWh", repeat = true}\n',
-            "[prices] energy: n.csv would begin anew",
+            "field 'time': its rows are 0.000001 s apart, and 1 s is the least",
         ),
         (
             '[prices]\nenergy = {file = "u.csv", unit = "$/kWh", step = 5e-324}\n',
@@ -349,6 +350,13 @@ def test_bad_prices_are_one_line(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "w.csv").write_text("time,price\n0,much\n3600,2\n")
     (tmp_path / "n.csv").write_text("time,price\n0,1\n0.000001,2\n")
     assert said in refused(tmp_path, PLAIN + text)
+
+
+def test_a_series_that_repeats_too_often_is_refused(tmp_path: Path) -> None:
+    """Two seconds of prices over most of a year would be more rows than anybody has."""
+    (tmp_path / "s.csv").write_text("time,price\n0,1\n1,2\n")
+    text = PLAIN.replace("20/h", "0.01/h") + '[prices]\nenergy = {file = "s.csv", unit = "$/kWh", repeat = true}\n'
+    assert re.search(r"\[prices\] energy: s.csv would begin anew [\d,]{9,} times in the run", refused(tmp_path, text))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.bidding.evidence import Evidence, evidence_of
+from wattline.bidding.evidence import DAY_LEAST_HOURS, Evidence, evidence_of
 from wattline.bidding.hours.outcome import Outcome, is_promised
 from wattline.bidding.hours.rates import CONFIDENCE, Rate
 from wattline.bidding.hours.setting import Setting
@@ -101,7 +101,8 @@ class Certificate:
         if self.evidence.doubts:
             return f"{UNSURE}: nothing is certified on this signal"
         if days and self._whole_days < LEAST_RECORDS:
-            few = f"{self._whole_days} recorded days are fewer than the {LEAST_RECORDS}"
+            kept = "" if self.evidence.whole is None else f" with {DAY_LEAST_HOURS} whole hours or more"
+            few = f"{self._whole_days} recorded days{kept} are fewer than the {LEAST_RECORDS}"
             return f"{UNSURE}: {few} that a certificate needs"
         return f"{UNSURE}: on another day a promise may be broken" if days else f"{UNSURE}: a promise may be broken"
 

@@ -1,7 +1,8 @@
 """Tables of time series: which columns hold time and values, and times in common notations → seconds.
 
-A time may be a number of seconds (milliseconds if the column's name ends in ``_ms``), Unix time, a time of day, a date
-with a time in ISO's or America's notation, or one of Parquet's own types. Layouts: *long*, a column of times beside one
+A time may be a number of seconds (of milli-, micro- or nanoseconds if the column's name ends in ``_ms``, ``_us`` or
+``_ns``), Unix time in any of these units, a time of day, a date with a time in ISO's or America's notation, or one of
+Parquet's own types. Layouts: *long*, a column of times beside one
 or more of values; *wide*, as PJM publishes its signals, a column of times of day and one column for each date; or
 values alone.
 """
@@ -41,6 +42,10 @@ TIME_NAMES = (
     "s",
     "time_ms",
     "t_ms",
+    "time_us",
+    "t_us",
+    "time_ns",
+    "t_ns",
     "timestamp",
     "unix",
     "unix_s",
@@ -78,7 +83,11 @@ _ZONED = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[0-5]\d(?:Z|[+-]0\d:[0-5]\d|[+-]1[0-3]:
 _UNNAMED = ("", "(unnamed 1)", "unnamed: 0", "index")
 _DAY_S = 86400.0
 _UNIX_FROM = 1e8
-_UNIX_MS_FROM = 1e11
+_PARTS = {"_ms": 1e3, "_us": 1e6, "_ns": 1e9}
+"""Parts of a second, by the end of a column's name."""
+_UNIX_PARTS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
+"""From which number on a Unix time is one of parts of a second, and of which: from 1973 to the year 5138."""
+_MOST_TIME_S = 1e11
 _DATES = ("%m/%d/%Y", "%Y-%m-%d")
 _DATE_TIMES = (
     "%Y-%m-%dT%H:%M:%S%.f%#z",
@@ -300,10 +309,10 @@ def times_of(series: Series, name: str) -> tuple[Floats, float]:
         return _from_midnight(seconds)
     _check_kind(series, name, "times")
     if column.dtype != pl.String:
-        return _plain_times(values_of(column), name)
+        return _in_range(series, name, *_plain_times(values_of(column), name))
     plain = numbers(column)
     if _most(plain):  # patterns are slow: try the plain case first
-        return _plain_times(plain, name)
+        return _in_range(series, name, *_plain_times(plain, name))
     clock = clock_s(column)
     if _most(clock):
         _check_clocks(series, name)
@@ -399,11 +408,27 @@ def _float(column: pl.Series) -> Floats:
 def _plain_times(values: Floats, name: str) -> tuple[Floats, float]:
     known = np.isfinite(values)
     given = values if known.all() else np.where(known, values, np.nan)
-    first = given[np.argmax(known) :][:1] if known.any() else given[:0]
-    if name.endswith("_ms") or (first.size and first[0] >= _UNIX_MS_FROM):
-        given = given / 1e3
-        first = first / 1e3
-    return _from_midnight(given) if first.size and first[0] >= _UNIX_FROM else (given, math.nan)
+    first = float(given[np.argmax(known)]) if known.any() else math.nan
+    by_name = next((parts for end, parts in _PARTS.items() if name.endswith(end)), None)
+    parts = by_name or next((parts for least, parts in _UNIX_PARTS if first >= least), 1.0)
+    if parts != 1.0:
+        given = given / parts
+    return _from_midnight(given) if first / parts >= _UNIX_FROM else (given, math.nan)
+
+
+def _in_range(series: Series, name: str, seconds: Floats, epoch: float) -> tuple[Floats, float]:
+    """Refuse times that lie thousands of years ahead: they are in another unit."""
+    far = np.flatnonzero(np.abs(seconds) > _MOST_TIME_S)
+    if far.size:
+        raise TraceError.at(
+            series.path,
+            f"lies more than {_MOST_TIME_S:g} s from the beginning",
+            line=int(series.lines[far[0]]),
+            field=name[:60],
+            value=series.shown(int(far[0]), [name])[name],
+            hint="milli-, micro- or nanoseconds? let the column's name end in _ms, _us or _ns",
+        )
+    return seconds, epoch
 
 
 def _dates(texts: pl.Series) -> tuple[Floats, str]:

@@ -43,8 +43,8 @@ CARBON = ("carbon_intensity", "avg_ci", "carbon_g_per_kwh")
 
 MOST = 1e9
 """No price, ratio or intensity is so large; sums of larger ones would lose cents."""
-SHORTEST_S = 1e-3
-"""No series of prices has shorter steps."""
+SHORTEST_S = 1.0
+"""No series of prices has shorter steps, on the mean; shorter ones mean a mistaken unit, and never come to an end."""
 _LOCAL = {"ept": "America/New_York"}
 """Endings of columns that name a zone: PJM's Eastern prevailing time."""
 
@@ -286,6 +286,10 @@ def _end(rows: Rows, at: Floats, placed: Placed, told: Reading) -> float:
         raise TraceError.at(rows.series.path, f"cannot tell how long a value holds from {told_count}", hint="give step")
     sizes, counts = np.unique(distance, return_counts=True)
     step_s = told.step_s or float(sizes[np.argmax(counts)])
+    if at[-1] + step_s - at[0] < SHORTEST_S * at.size:
+        apart_s = (float(at[-1]) + step_s - float(at[0])) / at.size
+        problem = f"its rows are {in_full(apart_s)} s apart, and {SHORTEST_S:g} s is the least"
+        raise TraceError.at(rows.series.path, problem, field=rows.time, hint="are the times in seconds?")
     gaps = np.flatnonzero(distance > step_s * (1 + 1e-9))
     zone = _zone(rows.time, told) if placed == "date" else None
     if zone is not None and step_s % DAY_S == 0:  # days of the calendar: one has 25 hours, one 23

@@ -32,7 +32,7 @@ from wattline.market.tracking import require
 from wattline.model.regulation import Signal
 from wattline.reading.long_rows import AT_ONCE, distances, is_run, rows_of
 from wattline.reading.notes import Note, listed, plural, settle
-from wattline.units import in_full
+from wattline.units import DAY_S, in_full
 
 __all__ = ["Repairs", "SignalTrace", "read_days", "read_signal", "read_signals", "require"]
 
@@ -41,6 +41,8 @@ _ROUNDING = 1e-9
 """How far beyond ±1 a value may lie by rounding alone."""
 _OFF_GRID = 0.01
 """Part of a step by which a time may miss its place before that is mentioned."""
+LONGEST_STEP_S = DAY_S
+"""No regulation signal has a step of more than a day."""
 _NO_GAPS: Ints = np.empty((0, 2), dtype=np.int64)
 
 
@@ -138,8 +140,8 @@ def _read(
     *,
     strict: bool,
 ) -> SignalTrace:
-    if step_s is not None and not (step_s > 0 and math.isfinite(step_s)):
-        raise InputError(f"signal: step_s must be positive (got {step_s})")
+    if step_s is not None and not 0 < step_s <= LONGEST_STEP_S:
+        raise InputError(f"signal: step_s must be positive, and a day at most (got {step_s})")
     if not math.isfinite(scale) or scale == 0:
         raise InputError(f"signal: scale must be a number other than 0 (got {scale})")
     rows = Rows(series, time or "line", column)
@@ -247,7 +249,12 @@ def _step(rows: Rows, at: Floats) -> float:
     if not sizes.size:
         told = f"{at.size} {plural(at.size, 'value')} at one time"
         raise TraceError.at(rows.series.path, f"cannot tell its step from {told}", hint="give the step")
-    return float(sizes[np.argmax(counts)])
+    step_s = float(sizes[np.argmax(counts)])
+    if step_s > LONGEST_STEP_S:
+        told = f"its step is {in_full(step_s)} s, and no regulation signal has one of more than a day"
+        hint = "milli-, micro- or nanoseconds? let the column's name end in _ms, _us or _ns"
+        raise TraceError.at(rows.series.path, told, field=rows.time, hint=hint)
+    return step_s
 
 
 def _on_grid(rows: Rows, at: Floats, value: Floats, step_s: float, repairs: Repairs) -> tuple[Floats, Ints]:

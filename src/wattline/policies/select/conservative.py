@@ -2,9 +2,9 @@
 
 A newcomer takes the first hole of the plan and moves nobody; so does a job that lost its nodes and waits again. When
 something changed (a job ended, a node came back), jobs are taken in the order of the line, one at a time, and each may
-move forward. With estimates that are never too short a promise is never broken. Where an estimate was too short, nodes
-left or the power limit fell, the plan is repaired in its own order. Under a limit, which is taken to stay as it is, a
-reservation holds watts as well as nodes.
+move forward, or find a place where there was none for it. With estimates that are never too short a promise is never
+broken. Where an estimate was too short, nodes left or the power limit fell, the plan is repaired in its own order.
+Under a limit, which is taken to stay as it is, a reservation holds watts as well as nodes.
 """
 
 from __future__ import annotations
@@ -120,12 +120,18 @@ def forget_started(s: State, plan: Any, n: int, planned: Any) -> int:
 
 @outlined
 def keep_promises(
-    s: State, plan: Any, n: int, start: Any, t: Any, f: Any, base: Any, size: Any, t_w: Any, f_w: Any
+    s: State, changed: bool, plan: Any, n: int, start: Any, t: Any, f: Any, base: Any, size: Any, t_w: Any, f_w: Any
 ) -> None:
-    """Enter the plan's reservations where they are; one that no longer fits gets the first hole."""
+    """Enter the plan's reservations where they are; one that no longer fits gets the first hole.
+
+    Jobs without one (nothing could hold them) look for it here, in the order of the line; where something changed,
+    ``move_forward`` gives them their turn among the others.
+    """
     for i in range(n):
         j = int(plan[i])
         start[j] = max(start[j], s.now[0])
+        if start[j] == np.inf and changed:
+            break  # they stand last
         if start[j] == np.inf or not holds(s, j, start[j], t, f, base, size, t_w, f_w):
             start[j] = hole(s, j, t, f, base, size, t_w, f_w)
         if start[j] < np.inf:
@@ -134,14 +140,16 @@ def keep_promises(
 
 @outlined
 def move_forward(s: State, planned: Any, start: Any, t: Any, f: Any, base: Any, size: Any, t_w: Any, f_w: Any) -> None:
-    """Let each reserved job, in the order of the line, take the first hole that its own leaving makes or leaves."""
+    """Let each planned job, in the order of the line, take the first hole that its own leaving makes or leaves."""
     for i in range(s.q_head[0], s.q_tail[0]):
         j = s.queue[i]
-        if j < 0 or planned[j] == 0.0 or start[j] == s.now[0] or start[j] == np.inf:
+        if j < 0 or planned[j] == 0.0 or start[j] == s.now[0]:
             continue
-        book(s, j, start[j], 1.0, t, f, base, size, t_w, f_w)
+        if start[j] < np.inf:
+            book(s, j, start[j], 1.0, t, f, base, size, t_w, f_w)
         start[j] = min(start[j], hole(s, j, t, f, base, size, t_w, f_w))
-        book(s, j, start[j], -1.0, t, f, base, size, t_w, f_w)
+        if start[j] < np.inf:
+            book(s, j, start[j], -1.0, t, f, base, size, t_w, f_w)
 
 
 @outlined
@@ -261,8 +269,9 @@ def conservative(s: State, mask: int, param: Any, memory: Any) -> int:
     lay_out(s, t, f, base, size)
     if s.limit_w[0] < np.inf:
         size[classes] = watts_ahead(s, t_w, f_w)
-    keep_promises(s, plan, n, start, t, f, base, size, t_w, f_w)
-    if mask & (END | NODE | ENVELOPE):
+    changed = mask & (END | NODE | ENVELOPE) != 0
+    keep_promises(s, changed, plan, n, start, t, f, base, size, t_w, f_w)
+    if changed:
         move_forward(s, planned, start, t, f, base, size, t_w, f_w)
     n = promise_newcomers(s, param[0], plan, n, planned, start, t, f, base, size, t_w, f_w, count)
     sort_plan(s, plan, n, start)

@@ -15,7 +15,7 @@ from wattline.memory import show_bytes
 from wattline.scenario.read.base import KeyPath
 from wattline.scenario.read.lines import key_lines
 from wattline.scenario.read.source import Source
-from wattline.scenario.read.toml_read import MOST_BYTES, check_size, loads
+from wattline.scenario.read.toml_read import MOST_BYTES, check_size, loads, value_of
 
 LONGEST_PATH = 1000
 """Characters of a path that messages show."""
@@ -69,7 +69,7 @@ def _override(data: dict[str, Any], text: str) -> KeyPath:
     if not equals or not dotted.strip():
         raise ScenarioError(f"--set {text}: expected key=value, like --set cluster.nodes=64")
     try:
-        value: Any = loads(f"v = {raw}", shown)["v"]
+        value: Any = value_of(raw, shown)
     except tomllib.TOMLDecodeError:
         value = raw.strip()
     return set_key(data, dotted, value, f"--set {cut(text)}")

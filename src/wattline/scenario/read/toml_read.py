@@ -42,6 +42,14 @@ def loads(text: str, where: str = "") -> dict[str, Any]:
         raise tomllib.TOMLDecodeError(" ".join(str(problem).split())) from None
 
 
+def value_of(text: str, where: str) -> Any:
+    """Return the one value that a text is in TOML; raises as ``loads`` does, and where something follows the value."""
+    found = loads(f"v = {text}", where)
+    if len(found) > 1:
+        raise ScenarioError(f"{where}expected one value, and another line follows it; set each key by itself")
+    return found["v"]
+
+
 def check_size(text: str, where: str = "") -> None:
     """Refuse a text that is too large, nested too deeply, or has keys that are too deep or too long."""
     if len(text) > MOST_BYTES:

@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from wattline.errors import InputError, cut, shorten
 from wattline.scenario.read.quantities import Words
-from wattline.scenario.read.toml_read import check_size, loads
+from wattline.scenario.read.toml_read import check_size, value_of
 
 MOST_VALUES = 100_000
 """Values of one key."""
@@ -276,7 +276,7 @@ def read_vary(text: str, flag: str = "--vary") -> tuple[str, list[Any]]:
     key, raw = dotted.strip(), raw.strip()
     if raw.startswith("["):
         try:
-            return key, values_of(loads(f"v = {raw}", shown)["v"], shown.rstrip(": "))
+            return key, values_of(value_of(raw, shown), shown.rstrip(": "))
         except tomllib.TOMLDecodeError as problem:
             raise InputError(f"{shown}not a list of TOML values ({problem})") from None
     span = _range(raw, shown.rstrip(": "))
@@ -285,7 +285,7 @@ def read_vary(text: str, flag: str = "--vary") -> tuple[str, list[Any]]:
 
 def _value(text: str, shown: str) -> Any:
     try:
-        return loads(f"v = {text}", shown)["v"]
+        return value_of(text, shown)
     except tomllib.TOMLDecodeError:
         return text.strip()
 

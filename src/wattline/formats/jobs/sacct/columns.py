@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from wattline.arrays import Floats, Ints
+from wattline.arrays import Floats, Ints, in_units
 from wattline.errors import InputError
 from wattline.model.jobs import UNKNOWN
 from wattline.reading import fields
@@ -89,10 +89,13 @@ class Columns:
             ("energy", first(*_ENERGIES), fields.scaled_numbers),
         ):
             if texts is not None:
-                values = read(texts) * (60.0 if "timelimitraw" in frame.columns and name == "limit" else 1.0)
+                minutes = "timelimitraw" in frame.columns and name == "limit"
+                values = in_units(read(texts), 60.0 if minutes else 1.0)
                 self.pieces.add(name, values)
                 if name == "limit":
-                    self.pieces.add("limit unread", ~(values >= 0) & ~fields.is_unlimited(texts))
+                    self.pieces.add(
+                        "limit unread", ~((values >= 0) & np.isfinite(values)) & ~fields.is_unlimited(texts)
+                    )
                 else:
                     self.pieces.add(f"{name} unread", np.isnan(values) & ~fields.is_unknown(texts))
 

@@ -365,7 +365,7 @@ def _limits(dump: _Dump, keep: Mask, elapsed: Floats) -> Floats:
     if name is None:
         return np.full(int(keep.sum()), np.nan)
     limit = dump.column("limit")
-    known = limit > 0
+    known = (limit > 0) & np.isfinite(limit)
     unread = dump.column("limit unread")
     dump.note("repaired", "time limit cannot be read: taken as none", keep & unread, name)
     dump.note("kept", "no time limit of its own", keep & ~known & ~unread, name)
@@ -382,7 +382,8 @@ def _draw_w(dump: _Dump, keep: Mask, elapsed: Floats, nodes: Floats) -> Floats:
     dump.note("repaired", "energy cannot be read: power unknown", keep & dump.column("energy unread"), name)
     usable = keep & (energy_j > 0) & (elapsed > 0)
     draw = np.full(keep.size, np.nan)
-    draw[usable] = energy_j[usable] / elapsed[usable] / nodes[usable]
+    with np.errstate(over="ignore"):  # what is endless is absurd, too
+        draw[usable] = energy_j[usable] / elapsed[usable] / nodes[usable]
     absurd = draw > MAX_DRAW_W
     dump.note("repaired", f"energy means more than {MAX_DRAW_W:g} W a node: power unknown", absurd, name)
     draw[absurd] = np.nan

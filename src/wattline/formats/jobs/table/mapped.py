@@ -30,7 +30,7 @@ from wattline.formats.jobs.table.read import TableRows, read_parquet, to_trace
 from wattline.reading.as_they_come import Amounts, Instants, Spans, Taken, may_be_days, unix_times
 from wattline.reading.coder import Coder
 from wattline.reading.delimited import Delimited
-from wattline.reading.notes import Note, Trace, listed
+from wattline.reading.notes import ROUNDED, Note, Trace, listed
 from wattline.reading.pieces import Pieces
 from wattline.reading.rows import Mask
 from wattline.reading.source import is_parquet, read_bytes
@@ -177,6 +177,7 @@ class _Mapped(TableRows):
         self.readers = taker.readers
         self.values: dict[str, Floats] = {}
         self.wrong: dict[str, Mask] = {}
+        self.cores_per_node, self.uneven = 1, np.zeros(self.height, dtype=np.bool_)
         for name in self.asked:
             if name not in taker.coders:
                 self.values[name], self.wrong[name] = taker.pieces.take(name), taker.wrong.take(name)
@@ -195,6 +196,11 @@ class _Mapped(TableRows):
         """Count the rows of a mask, quoting the first under the table's own name of the column."""
         one = self.asked.get(column)
         super().note(action, reason, which, column if one is None else one.own)
+
+    def mention(self, keep: Mask) -> None:
+        """Count jobs that are given whole nodes though they asked for less."""
+        reason = f"not whole nodes of {self.cores_per_node} processors: {ROUNDED}"
+        self.note("kept", reason, keep & self.uneven, "processors")
 
     def numbers(self, name: str, *, needed: bool = True) -> Floats | None:
         """Return a column; rows in which it holds something else are left out."""
@@ -322,6 +328,7 @@ def _derive(path: Path | str, rows: _Mapped, options: ReadOptions) -> None:
             hint = "say how many processors make a node: --cores-per-node (cores_per_node), 1 to schedule processors"
             raise TraceError.at(path, "processors are no nodes", field=own, hint=hint)
         given["nodes"] = np.ceil(given["processors"] / options.cores_per_node)
+        rows.cores_per_node, rows.uneven = options.cores_per_node, given["processors"] % options.cores_per_node != 0
         _inherit(rows, "nodes", "processors")
     if end is not None and "work_s" in given:
         begun = _begun(rows, end)

@@ -118,6 +118,7 @@ def to_trace(
     names = {name: found for name, found in coded.items() if len(found[1])}
     del coded
     keep = _keep(rows, columns)
+    rows.mention(keep)
     if series is not None:
         columns["draw_w"] = _mean_draw(rows, keep, columns, series)
         series = series.take(np.flatnonzero(keep))
@@ -266,6 +267,9 @@ class TableRows(Rows):
     """Rows of a job table; a journal's columns stand in where it has other names."""
 
     truths = False
+
+    def mention(self, keep: Mask) -> None:
+        """Count rows that are jobs but should be known of."""
 
     def numbers(self, name: str, *, needed: bool = True) -> Floats | None:
         """Return a column as floats, NaN for null (of the journal's column where that stands in); None if absent."""
