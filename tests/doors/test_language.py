@@ -120,7 +120,7 @@ FOREIGN = {
     "a = RECORD[0]": "a record",
     "a = RECORD['x']": "a record",
     "a = DATES[0]": "a date",
-    "with numba.objmode():\n    print(1)": "objmode",
+    "with numba.objmode():\n    print(1)": "a with block is not for compiled policies",
     "memory[0] = absolute(-3)": "a function of another library",
     "f = CHOICE[arg % 2]\nmemory[0] = f(1, 2)": "",
     "f = minus\nif arg > 1:\n    f = plus\nmemory[0] = f(1, 2)": "one of several functions",
@@ -139,7 +139,7 @@ FOREIGN = {
     "a = floats_at(arg, 9)": "floats_at is not among",
     "memory[0] = before(s, 0, 0)": "before is not among",
     "memory[0] = numba.get_num_threads()": "get_num_threads is not among",
-    "a = memory.tobytes()": ".tobytes() is not among",
+    "a = memory.tobytes()": "a text is not for compiled",
     "a = (1.5).hex()": "",
 }
 

@@ -100,7 +100,7 @@ _WORDS = (
 @functools.cache
 def foreign(kind: Any) -> str:
     """Return what of a type is not for compiled policies, in words (nothing: all of it is)."""
-    if isinstance(kind, _ATOMS):
+    if isinstance(kind, _ATOMS) and not isinstance(kind, (types.ObjModeDispatcher, types.ExternalFunction)):
         return ""
     makers = [kind_of for kind_of in type(kind).__mro__ if kind_of in _MADE]
     if makers:
