@@ -26,6 +26,9 @@ READ_ONLY = (
 _IN_PLACE = "'NoneType' object has no attribute 'args'"
 """What numba says where a read-only array is changed in place, by ``+=``."""
 
+NOT_KNOWN = "numba does not know what is asked for here; write it in another way, or leave compiled=True out"
+"""What is said where numba fails without a word."""
+
 LONGEST = 200
 """Characters of an exception's own text that are told."""
 
@@ -103,7 +106,7 @@ def failed_compile(mechanism: Mechanism, problem: Exception) -> PolicyError:
     file = code_of(mechanism.function).co_filename
     line = _line_told(text, file) or _line_being_compiled(problem.__traceback__, file)
     place = f"{_spot(file, line)}: policy {mechanism.called!r}" if line else where(mechanism)
-    return PolicyError(f"{place} cannot be compiled: {_gist(text) or type(problem).__name__ + ' inside numba'}")
+    return PolicyError(f"{place} cannot be compiled: {_gist(text) or NOT_KNOWN}")
 
 
 def refused(mechanism: Mechanism, file: str, line: int, said: str) -> PolicyError:
@@ -209,6 +212,8 @@ def _gist(text: str) -> str:
         return "a constant is of a kind that compiled code cannot hold (a list, say); use a tuple or an array"
     if text.startswith("The truth value of an array"):
         return "a method of an array in another module: import the array by its name (from module import ARRAY)"
+    if "NRT required but not enabled" in text:
+        return "a helper was given what none takes (an array of two dimensions, or a list, say)"
     if "IMPORT_NAME" in text:
         return "imports belong at the top of the file"
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Failed in")]

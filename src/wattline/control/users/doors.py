@@ -130,6 +130,8 @@ class _Judge:
                     self._expression(statement.value, self.typemap[statement.target.name])
                 if isinstance(statement, ir.Assign):
                     self._held(self.typemap[statement.target.name])
+                if isinstance(statement, ir.Print):
+                    self._unless(language.printed(map(self._type, statement.list_vars())))
                 if isinstance(statement, (ir.SetItem, ir.StaticSetItem, ir.SetAttr, ir.DelItem)):
                     target = self.typemap[statement.target.name]
                     if isinstance(target, types.Buffer) and not target.mutable:
@@ -149,10 +151,13 @@ class _Judge:
     def _never(self, said: str) -> None:
         raise RefusedError(self.loc, said)
 
+    def _unless(self, wrong: str) -> None:
+        if wrong:
+            self._never(wrong)
+
     def _held(self, kind: Any) -> None:
         said = language.foreign(kind)
-        if said:
-            self._never(f"{said} is not for compiled policies: {language.HOLDS}")
+        self._unless(said and f"{said} is not for compiled policies: {language.HOLDS}")
 
     def _expression(self, made: Any, result: Any) -> None:
         if made.op == "call":
@@ -216,6 +221,7 @@ class _Judge:
         if this is not None and not language.knows_method(this, str(_method_name(key))):
             self._never(language.unknown(f".{_method_name(key)}()"))
         given = [self._type(v) for v in made.list_vars() if v.name != made.func.name]
+        self._unless(language.with_axes(key, str(_method_name(key)) if this is not None else "", given))
         if isinstance(key, np.ufunc) and sum(map(_is_whole, given)) > 1 and len(given) > key.nin:
             told = f"np.{key.__name__} with an array for its result does not check that all arrays are as long"
             self._never(f"{told}; write a[:] = np.{key.__name__}(…), which is checked")

@@ -14,12 +14,13 @@ import math
 import operator
 import random
 import types as python_types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numba
 import numpy as np
 from numba import types as numba_types
+from numba.core.unsafe import eh
 
 from wattline.control.users import readers
 from wattline.kernel.record import RecordType
@@ -108,6 +109,8 @@ def foreign(kind: Any) -> str:
     return next((said for known, said in _WORDS if isinstance(kind, known)), f"a value of numba's type {kind}")
 
 
+_SHOWN = (types.Integer, types.Float, types.Boolean, types.NoneType, types.StringLiteral)
+
 # ------------------------------------------------------------------ functions
 
 _MAKERS = """
@@ -120,8 +123,8 @@ read-only arrays alone.
 
 _OF_PYTHON = frozenset(
     (
-        *(abs, all, any, bool, complex, divmod, enumerate, float, getattr, hasattr, int, isinstance, iter, len, list),
-        *(max, min, next, pow, print, range, reversed, round, slice, sorted, sum, tuple, type, zip),
+        *(abs, bool, complex, divmod, enumerate, float, getattr, hasattr, int, isinstance, iter, len, list),
+        *(max, min, next, pow, print, range, round, slice, sorted, sum, tuple, type, zip),
         *(heapq.heapify, heapq.heappop, heapq.heappush, heapq.heappushpop, heapq.heapreplace),
         *(heapq.nlargest, heapq.nsmallest),
         *(one for one in vars(math).values() if isinstance(one, python_types.BuiltinFunctionType)),
@@ -154,7 +157,7 @@ METHODS = {
     types.List: frozenset(
         ("append", "clear", "copy", "count", "extend", "index", "insert", "pop", "remove", "reverse", "sort")
     ),
-    types.BaseTuple: frozenset(("count", "index")),
+    types.BaseTuple: frozenset(("index",)),
 }
 
 
@@ -174,9 +177,25 @@ def knows_method(this: Any, name: str) -> bool:
 def unknown_function(key: Any) -> str:
     """Say that a function is none that compiled policies may call, and what to call instead."""
     name = readers.name_of(key)
+    if getattr(key, "__module__", "") == eh.__name__:
+        return f"try is not for compiled policies: numba loses what is assigned in it; {PLAIN_PYTHON}"
     if name.startswith(("random.", "np.random.")) or isinstance(getattr(key, "__self__", None), random.Random):
         return f"{name} draws other numbers in every run; use wl.uniform(seed, stream, counter)"
     return unknown(name)
+
+
+def with_axes(key: Any, name: str, given: Sequence[Any]) -> str:
+    """Return why a function or method may not be given axes (nothing: it may, or is given none)."""
+    if (key is np.transpose and len(given) > 1) or (key is not np.transpose and name == "transpose" and given):
+        return "numba does not look whether axes repeat; np.transpose(a) and a.T turn them all around"
+    return ""
+
+
+def printed(given: Iterable[Any]) -> str:
+    """Return why values may not be printed (nothing: they may)."""
+    if all(isinstance(kind, _SHOWN) for kind in given):
+        return ""
+    return f"print shows numbers and texts in compiled policies; {PLAIN_PYTHON}"
 
 
 def unknown(name: str) -> str:

@@ -15,7 +15,6 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core.inline_closurecall import length_of_iterator
-from numba.core.unsafe import eh
 from numba.np.unsafe.ndarray import empty_inferred
 
 _numba: Any = numba  # it does not tell its types
@@ -26,12 +25,12 @@ _FRESH = """
     diagflat diff digitize dstack ediff1d empty_like extract flatnonzero full_like histogram hstack insert interp
     intersect1d isclose iscomplex iscomplexobj isin isneginf isposinf isreal isrealobj isscalar kron max mean median
     min nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile
-    nanstd nansum nanvar nonzero ones_like outer partition percentile prod ptp quantile ravel repeat resize roll
+    nanstd nansum nanvar nonzero ones_like outer partition percentile prod ptp quantile ravel resize roll
     roots searchsorted select setdiff1d setxor1d shape sinc size sort stack std sum take trace trapezoid tril
     tril_indices_from triu triu_indices_from union1d unique unwrap vander var vdot vstack where zeros_like
     linalg.cholesky linalg.cond linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv
-    linalg.lstsq linalg.matrix_power linalg.matrix_rank linalg.norm linalg.pinv linalg.qr linalg.slogdet
-    linalg.solve linalg.svd
+    linalg.lstsq linalg.matrix_rank linalg.norm linalg.pinv linalg.qr linalg.slogdet
+    linalg.svd
 """
 """Functions of numpy that only read and return numbers or new arrays, or the same memory if that is marked
 read-only again.
@@ -39,7 +38,7 @@ read-only again.
 
 _VIEWS = """
     asarray_chkfinite ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d array_split broadcast_arrays
-    broadcast_to dsplit expand_dims flip fliplr flipud hsplit imag lib.stride_tricks.sliding_window_view moveaxis
+    broadcast_to dsplit expand_dims flip fliplr flipud hsplit imag lib.stride_tricks.sliding_window_view
     ndenumerate real reshape rot90 split swapaxes transpose trim_zeros vsplit
 """
 """Functions of numpy that only read and may return the same memory: they may be called where numba marks that
@@ -62,7 +61,6 @@ _STRUCTURE = (
     min,
     next,
     print,
-    reversed,
     sorted,
     sum,
     tuple,
@@ -76,14 +74,8 @@ _STRUCTURE = (
     _numba.literal_unroll,
     empty_inferred,
     length_of_iterator,
-    eh.end_try_block,
-    eh.exception_check,
-    eh.exception_match,
-    eh.mark_try_block,
 )
-"""Functions of Python, and what numba puts in for loops, comprehensions and try: what they hand on is typed as it
-was.
-"""
+"""Functions of Python, and what numba puts in for loops and comprehensions: what they hand on is typed as it was."""
 
 METHODS_FRESH = frozenset(
     (
@@ -106,7 +98,6 @@ METHODS_FRESH = frozenset(
         "nonzero",
         "prod",
         "ravel",
-        "repeat",
         "std",
         "sum",
         "take",
