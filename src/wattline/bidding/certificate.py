@@ -101,9 +101,8 @@ class Certificate:
         if self.evidence.doubts:
             return f"{UNSURE}: nothing is certified on this signal"
         if days and self._whole_days < LEAST_RECORDS:
-            kept = "" if self.evidence.whole is None else f" with {DAY_LEAST_HOURS} whole hours or more"
-            few = f"{self._whole_days} recorded days{kept} are fewer than the {LEAST_RECORDS}"
-            return f"{UNSURE}: {few} that a certificate needs"
+            kept = "" if self.evidence.whole is None else f" of {DAY_LEAST_HOURS} whole hours"
+            return f"{UNSURE}: {self._whole_days} recorded days{kept} are fewer than the {LEAST_RECORDS} needed"
         return f"{UNSURE}: on another day a promise may be broken" if days else f"{UNSURE}: a promise may be broken"
 
     @property
