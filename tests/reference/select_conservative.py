@@ -1,6 +1,7 @@
 """Conservative backfilling: a reservation for every waiting job, kept as a list of steps of what is free.
 
-Readings: a running job is expected to be gone at its estimated end, after now; nodes that drain come back to nobody. A
+Readings: a running job is expected to be gone at its estimated end, which may be now: a job that is promised its nodes
+begins when they are free. Nodes that drain come back to nobody. A
 reservation of no length takes its instant: nobody may run across it, and others begin once it is over. The plan is
 repaired in its own order, by reserved start and then by the line at the pass before; a job whose nodes or watts no
 reservation can give yet has none and tries again at every pass: in its turn of the line where something changed, after
@@ -12,8 +13,6 @@ from __future__ import annotations
 import bisect
 import math
 from typing import TYPE_CHECKING
-
-from reference.select_backfill import gone_at
 
 if TYPE_CHECKING:
     from reference.scheduler import Job, Scheduler
@@ -65,9 +64,10 @@ class Plan:
         self.nodes = [Steps(m.now, len(free)) for free in m.free]
         self.watts = Steps(m.now, m.headroom()) if m.limit_w < math.inf else None
         for job in m.running:
-            self.nodes[job.pool].add(gone_at(m, job), math.inf, m.frees(job))
+            gone = max(job.expected, m.now)
+            self.nodes[job.pool].add(gone, math.inf, m.frees(job))
             if self.watts:
-                self.watts.add(gone_at(m, job), math.inf, m.gives_back(job))
+                self.watts.add(gone, math.inf, m.gives_back(job))
 
     def holds(self, job: Job, at: float) -> bool:
         """Whether a job may begin at a time and run as long as it is estimated to."""

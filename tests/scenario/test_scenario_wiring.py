@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from itertools import pairwise
 from pathlib import Path
@@ -105,6 +106,22 @@ def test_a_run_that_outlasts_the_repeated_limit_says_so(study: Any, tmp_path: Pa
     assert doubts(0.8) == ()
     (line,) = doubts(50)
     assert line.startswith("THE LIMIT STOPPED REPEATING after ")
+
+
+@pytest.mark.parametrize("file", [False, True])
+def test_a_limit_that_never_begins_is_told(study: Any, tmp_path: Path, *, file: bool) -> None:
+    """Unix times in its file, say: nobody would notice that the run had no limit."""
+    (tmp_path / "limit.csv").write_text("time_s,limit_w\n1656633600,20000\n")
+
+    def doubts(steps: str) -> tuple[str, ...]:
+        found = study(BASE + "[limit]\n" + steps)
+        found.write(found.simulate(), tmp_path / str(len(steps)))
+        return summarize(open_journal(tmp_path / str(len(steps)))).doubts
+
+    never = f'file = "{tmp_path}/limit.csv"\n' if file else 'steps = [["19000 d", "20 kW"]]\n'
+    (line,) = doubts(never)
+    assert re.match("POWER WAS NEVER LIMITED: the limit begins [0-9]+ d into a run of ", line)
+    assert doubts('steps = [["10 min", "20 kW"]]\n') == ()
 
 
 def test_a_run_that_outlasts_random_failures_says_so(study: Any, tmp_path: Path) -> None:

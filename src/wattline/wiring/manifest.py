@@ -188,9 +188,17 @@ def _power_entry(result: Result) -> dict[str, Any]:
         "preempt": options.shed,
         "decisions": options.decisions,
         **({"limit_until_s": options.limit_until_s} if np.isfinite(options.limit_until_s) else {}),
+        **_never_limited(result),
         **_refused_caps(result),
         **_late_entry(result),
     }
+
+
+def _never_limited(result: Result) -> dict[str, Any]:
+    """Return when power would have been limited for the first time, if the run was over by then."""
+    begins = [at_s for at_s, watts in result.options.limit_w if np.isfinite(watts)]
+    over = bool(begins) and min(begins) >= result.state.now[0]
+    return {"limit_from_s": float(min(begins))} if over else {}
 
 
 def _refused_caps(result: Result) -> dict[str, Any]:

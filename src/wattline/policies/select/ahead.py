@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from wattline.kernel.compiled import outlined
 from wattline.model.state.record import State
 from wattline.model.structures.many_running import listed
@@ -14,12 +12,11 @@ from wattline.physics.power import end_decrease_w, headroom_w
 
 
 @outlined
-def free_ahead(s: State, p: int, t: Any, f: Any) -> int:
+def free_ahead(s: State, p: int, soon_s: float, t: Any, f: Any) -> int:
     """Write the nodes that running jobs leave free, by their estimates; return the number of steps.
 
-    A job past its estimate is expected to end right after now: its nodes are not free yet. Nodes that drain never are.
+    A job whose estimate ends now is expected to be gone at ``soon_s``. Nodes that drain are never free.
     """
-    soon_s = np.nextafter(s.now[0], np.inf)
     t[0] = s.now[0]
     f[0] = float(s.free[p])
     m = 1
@@ -37,12 +34,11 @@ def free_ahead(s: State, p: int, t: Any, f: Any) -> int:
 
 
 @outlined
-def watts_ahead(s: State, t: Any, f: Any) -> int:
+def watts_ahead(s: State, soon_s: float, t: Any, f: Any) -> int:
     """Write the watts that starts may add under the limit in force, by the estimates; return the number of steps.
 
     The limit is taken to stay: it binds when jobs start, so that a job may run on where it falls.
     """
-    soon_s = np.nextafter(s.now[0], np.inf)
     t[0] = s.now[0]
     f[0] = headroom_w(s)
     m = 1

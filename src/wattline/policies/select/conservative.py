@@ -52,7 +52,7 @@ def lay_out(s: State, t: Any, f: Any, base: Any, size: Any) -> None:
     for p in range(classes):
         steps = SLACK + int(base[p])
         base[p] = first
-        size[p] = free_ahead(s, p, t[first:], f[first:])
+        size[p] = free_ahead(s, p, s.now[0], t[first:], f[first:])
         first += steps
 
 
@@ -268,7 +268,7 @@ def conservative(s: State, mask: int, param: Any, memory: Any) -> int:
     n = forget_started(s, plan, int(rest[0]), planned)
     lay_out(s, t, f, base, size)
     if s.limit_w[0] < np.inf:
-        size[classes] = watts_ahead(s, t_w, f_w)
+        size[classes] = watts_ahead(s, s.now[0], t_w, f_w)
     changed = mask & (END | NODE | ENVELOPE) != 0
     keep_promises(s, changed, plan, n, start, t, f, base, size, t_w, f_w)
     if changed:

@@ -37,7 +37,7 @@ def room(fixed: int) -> Memory:
 def reserve(s: State, h: int, n: int, t: Any, f: Any, t_w: Any, f_w: Any, m_w: int) -> tuple[float, float]:
     """Return when a job can start by the estimates, and the nodes of its class left over then."""
     p = s.pool[h]
-    m = free_ahead(s, p, t, f)
+    m = free_ahead(s, p, np.nextafter(s.now[0], np.inf), t, f)  # its nodes are not free yet
     for i in range(n):
         j = s.p_job[i]
         if s.pool[j] == p:
@@ -135,7 +135,7 @@ def backfill_shared(s: State, depth: float, strict: bool, memory: Any) -> int:  
     for p in range(classes):
         free[p], looked[p], met[p] = s.free[p], 0.0, 0.0
         left += s.free[p]
-    m_w = watts_ahead(s, t_w, f_w)
+    m_w = watts_ahead(s, np.nextafter(s.now[0], np.inf), t_w, f_w)
     forget_passed(s, head, lost)
     m_w = book_heads(s, head, shadow, extra, t, f, t_w, f_w, m_w)
     now = s.now[0]

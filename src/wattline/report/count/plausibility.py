@@ -1,5 +1,5 @@
-"""Doubts about a run: a limit that was not repeated, or nodes that did not fail, to its end; caps that nobody declared;
-of a log, signs that the machine's size, its unit or its load are not those of the log.
+"""Doubts about a run: a limit that never began or was not repeated, or nodes that did not fail, to its end; caps that
+nobody declared; of a log, signs that the machine's size, its unit or its load are not those of the log.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ def find_doubts(run: Run, wait_s: Distribution, recorded_s: Distribution) -> tup
     """
     told = run.manifest.get("trace") or {}
     if not told.get("sha256") or run.jobs.height < FEWEST:
-        return (*_not_repeated(run), *_no_failures(run), *_undeclared(run))
+        return (*_not_repeated(run), *_never_limited(run), *_no_failures(run), *_undeclared(run))
     return (
         *_not_repeated(run),
+        *_never_limited(run),
         *_no_failures(run),
         *_undeclared(run),
         *_far_waits(run, wait_s, recorded_s),
@@ -61,6 +62,16 @@ def _not_repeated(run: Run) -> Iterator[str]:
         yield (
             f"THE LIMIT STOPPED REPEATING after {show(until_s - run.start_s, 's')}: its last step held in the last "
             f"{show(run.end_s - until_s, 's')} of the run; write its steps out for so long"
+        )
+
+
+def _never_limited(run: Run) -> Iterator[str]:
+    """Say that a limit was given, and that the run was over before it began."""
+    from_s = (run.manifest.get("power") or {}).get("limit_from_s")
+    if from_s is not None:
+        yield (
+            f"POWER WAS NEVER LIMITED: the limit begins {show(float(from_s) - run.start_s, 's')} into a run of "
+            f"{show(run.end_s - run.start_s, 's')}; its times count from the beginning of the run"
         )
 
 
