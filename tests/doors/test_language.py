@@ -149,6 +149,15 @@ FOREIGN = {
     "a = np.repeat(memory, 1 << 61)": "np.repeat is not among",
     "a = memory.repeat(1 << 61)": ".repeat() is not among",
     "a = [5, 3, 8]\ndel a[arg]": "numba does not know what is asked for here; write it in another way",
+    "a = [memory, memory]\na.pop(0)\na.append(memory.copy())": "numba loses count of what is in a list of lists",
+    "a = [[0], [1]]\na.remove([1])": "numba loses count",
+    "a = [(1, memory)]\na += [(2, memory)]": "numba loses count",
+    "a = [[2], [1]]\na = sorted(a)": "numba loses count",
+    "a = [[2.0], [1.0]]\nheapq.heapify(a)": "numba loses count",
+    "a = [1, 2, 3]\na[1:2] = a": "slices of lists cannot be set in compiled policies",
+    "a = [1, 2, 3]\na[arg:] = [4]": "slices of lists cannot be set",
+    "memory[0] = np.linalg.norm(memory[::-1])": "np.linalg.norm is not among",
+    "a = np.partition(memory, -(2**63))": "np.partition is not among",
     "print(memory)": "print shows numbers and texts",
     "print(np.ndindex(2, -1))": "print shows numbers and texts",
 }
@@ -178,6 +187,9 @@ for j in waiting(s):
 first = heapq.heappop(heap)
 memory[0] = first[0] + plus(first[1], 1)
 heap.sort()
+heap += [(1.0, 2)]
+heap[0] = (2.0, 3)
+memory[1] = heap[1:][0][0]
 best = sorted([x * 2.0 for x in memory])[0]
 memory[1] = best + sum([x for x in memory]) + max(1, 2, arg) + min([3, 4]) + abs(-1.5) + round(2.6) + divmod(7, 2)[0]
 memory[2] = math.sqrt(2.0) + math.floor(3.5) + math.hypot(3.0, 4.0) + np.sqrt(memory).sum() + float(int(2.5))

@@ -169,6 +169,16 @@ def test_who_had_no_promise_waits_for_his_turn(*, drain: bool) -> None:
     assert result.state.started_s.tolist() == [0.0, 100.0, 1100.0]
 
 
+@pytest.mark.parametrize("later_s", [9, 10, 14, 15, 16, 31, 32, 63, 64])
+def test_the_same_world_begun_later_has_the_same_schedule(later_s: int) -> None:
+    """A job outlives its estimate at that time: who is promised its nodes has them at once in the plan, not a last
+    digit later, so that others keep what they are promised behind it.
+    """
+    work = [later_s + 10, later_s, 100, 30, 30, 30]
+    result = run([0, 0, 0, 1, 2, 3], work, [3, 2, 1, 3, 2, 1], [later_s, 100, 100, 1, 1, 1], 6)
+    assert (result.state.started_s[3:] - later_s).tolist() == [10, 0, 30]
+
+
 def test_who_had_no_promise_for_want_of_watts_waits_for_his_turn() -> None:
     """The same where the limit rises: of 4 nodes of 100 W, two may be busy up to 100 s."""
     work = [1000, 1000, 200]

@@ -134,6 +134,7 @@ class _Judge:
                     self._unless(language.printed(map(self._type, statement.list_vars())))
                 if isinstance(statement, (ir.SetItem, ir.StaticSetItem, ir.SetAttr, ir.DelItem)):
                     target = self.typemap[statement.target.name]
+                    self._unless(language.set_in(target, whole=self._is_slice(statement)))
                     if isinstance(target, types.Buffer) and not target.mutable:
                         self._refuse("this would write", target)
 
@@ -170,6 +171,8 @@ class _Judge:
             and isinstance(self._type(made.value), types.Buffer)
         ):
             self._never(f"an array's .{made.attr} passes over read-only marks and bounds; use an index")
+        if made.op == "inplace_binop" and language.is_of_memory(self._type(made.lhs)):
+            self._never(language.MOVES)
         if made.op == "inplace_binop" and _is_whole(self._type(made.lhs)) and _is_whole(self._type(made.rhs)):
             self._never("numba does not check that both arrays are as long here; write a[:] = a + b, which is checked")
         held = next((kind for v in made.list_vars() if (kind := read_only_in(self._type(v))) is not None), None)
@@ -183,6 +186,11 @@ class _Judge:
                 self._refuse("this would write", left)
         elif made.op not in _PLAIN:
             self._refuse(f"{made.op} is not known to leave alone", held)
+
+    def _is_slice(self, statement: Any) -> bool:
+        if isinstance(statement, ir.StaticSetItem):
+            return isinstance(statement.index, slice)
+        return isinstance(statement, ir.SetItem) and isinstance(self._type(statement.index), types.SliceType)
 
     def _taken(self, made: Any, result: Any) -> None:
         """Look at a part of something: that of a read-only array must be read-only, unless arrays as indices make a
@@ -221,7 +229,8 @@ class _Judge:
         if this is not None and not language.knows_method(this, str(_method_name(key))):
             self._never(language.unknown(f".{_method_name(key)}()"))
         given = [self._type(v) for v in made.list_vars() if v.name != made.func.name]
-        self._unless(language.with_axes(key, str(_method_name(key)) if this is not None else "", given))
+        name = str(_method_name(key)) if this is not None else ""
+        self._unless(language.with_axes(key, name, given) or language.moves(key, this, name, given))
         if isinstance(key, np.ufunc) and sum(map(_is_whole, given)) > 1 and len(given) > key.nin:
             told = f"np.{key.__name__} with an array for its result does not check that all arrays are as long"
             self._never(f"{told}; write a[:] = np.{key.__name__}(…), which is checked")

@@ -169,6 +169,44 @@ def knows_function(key: Any) -> bool:
         return False
 
 
+_OF_LISTS = frozenset(
+    (sorted, list, max, min, *(one for one in _OF_PYTHON if getattr(one, "__module__", "")[-5:] == "heapq"))
+)
+"""Functions that move elements of lists."""
+
+MOVES = (
+    "numba loses count of what is in a list of lists or of arrays when its elements move; append to it and read it, or "
+    "use numbers"
+)
+
+
+@functools.cache
+def is_of_memory(kind: Any) -> bool:
+    """Tell whether a type is that of lists whose elements hold memory of their own: arrays, lists, tuples of them."""
+    return isinstance(kind, types.List) and _has_memory(kind.dtype)
+
+
+def _has_memory(kind: Any) -> bool:
+    if isinstance(kind, (types.Array, types.List)):
+        return True
+    makers = [kind_of for kind_of in type(kind).__mro__ if kind_of in _MADE]
+    return bool(makers) and any(map(_has_memory, _MADE[makers[0]](kind)))
+
+
+def moves(key: Any, this: Any, name: str, given: Iterable[Any]) -> str:
+    """Return why a call may not be given a list (nothing: it may, or is given none)."""
+    if is_of_memory(this) and name != "append":
+        return MOVES
+    return MOVES if this is None and key in _OF_LISTS and any(map(is_of_memory, given)) else ""
+
+
+def set_in(kind: Any, *, whole: bool) -> str:
+    """Return why a part of a list may not be set, ``whole`` if it is more than an element (nothing: it may)."""
+    if whole and isinstance(kind, types.List):
+        return "slices of lists cannot be set in compiled policies: make a new list, or use an array"
+    return ""
+
+
 def knows_method(this: Any, name: str) -> bool:
     """Tell whether compiled policies may call a method of a value of some type."""
     return any(name in names for kind, names in METHODS.items() if isinstance(this, kind))

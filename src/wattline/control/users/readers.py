@@ -20,16 +20,16 @@ from numba.np.unsafe.ndarray import empty_inferred
 _numba: Any = numba  # it does not tell its types
 
 _FRESH = """
-    all allclose angle any append argmax argmin argpartition argsort argwhere array_equal asarray average bincount
+    all allclose angle any append argmax argmin argsort argwhere array_equal asarray average bincount
     column_stack concatenate convolve copy corrcoef correlate count_nonzero cov cross cumprod cumsum delete diag
     diagflat diff digitize dstack ediff1d empty_like extract flatnonzero full_like histogram hstack insert interp
     intersect1d isclose iscomplex iscomplexobj isin isneginf isposinf isreal isrealobj isscalar kron max mean median
     min nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile
-    nanstd nansum nanvar nonzero ones_like outer partition percentile prod ptp quantile ravel resize roll
+    nanstd nansum nanvar nonzero ones_like outer percentile prod ptp quantile ravel resize roll
     roots searchsorted select setdiff1d setxor1d shape sinc size sort stack std sum take trace trapezoid tril
     tril_indices_from triu triu_indices_from union1d unique unwrap vander var vdot vstack where zeros_like
     linalg.cholesky linalg.cond linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv
-    linalg.lstsq linalg.matrix_rank linalg.norm linalg.pinv linalg.qr linalg.slogdet
+    linalg.lstsq linalg.matrix_rank linalg.pinv linalg.qr linalg.slogdet
     linalg.svd
 """
 """Functions of numpy that only read and return numbers or new arrays, or the same memory if that is marked
