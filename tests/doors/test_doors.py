@@ -24,12 +24,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let LLVM optimise nothing: what is compiled here hardly runs."""
-    monkeypatch.setattr(numba.config, "OPT", type(numba.config.OPT)(0))
-
-
 PASS_OVER = [
     "np.ascontiguousarray(f)",
     "np.ascontiguousarray(m)",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numba
 import pytest
 
 from wattline.control.catalog import find
@@ -16,12 +15,6 @@ pytestmark = [
     pytest.mark.skipif(not JIT, reason="about compiled policies"),
     pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaWarning"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let LLVM optimise nothing: what is compiled here hardly runs."""
-    monkeypatch.setattr(numba.config, "OPT", type(numba.config.OPT)(0))
 
 
 HEAD = """import ctypes
