@@ -212,8 +212,6 @@ def _gist(text: str) -> str:
         return "a constant is of a kind that compiled code cannot hold (a list, say); use a tuple or an array"
     if text.startswith("The truth value of an array"):
         return "a method of an array in another module: import the array by its name (from module import ARRAY)"
-    if "NRT required but not enabled" in text:
-        return "a helper was given what none takes (an array of two dimensions, or a list, say)"
     if "IMPORT_NAME" in text:
         return "imports belong at the top of the file"
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Failed in")]

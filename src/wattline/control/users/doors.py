@@ -134,7 +134,8 @@ class _Judge:
                     self._unless(language.printed(map(self._type, statement.list_vars())))
                 if isinstance(statement, (ir.SetItem, ir.StaticSetItem, ir.SetAttr, ir.DelItem)):
                     target = self.typemap[statement.target.name]
-                    self._unless(language.set_in(target, whole=self._is_slice(statement)))
+                    if isinstance(target, types.List) and self._is_slice(statement):
+                        self._never(language.SLICES)
                     if isinstance(target, types.Buffer) and not target.mutable:
                         self._refuse("this would write", target)
 
@@ -224,12 +225,12 @@ class _Judge:
         this = function.this if isinstance(function, types.BoundFunction) else None
         if _is_one_of(key, readers.NEVER):
             self._never(f"{readers.name_of(key)} reaches memory beyond an array; use indices")
+        name = str(_method_name(key)) if this is not None else ""
         if this is None and not language.knows_function(key):
             self._never(language.unknown_function(key))
-        if this is not None and not language.knows_method(this, str(_method_name(key))):
-            self._never(language.unknown(f".{_method_name(key)}()"))
+        if this is not None and not language.knows_method(this, name):
+            self._never(language.unknown(f".{name}()"))
         given = [self._type(v) for v in made.list_vars() if v.name != made.func.name]
-        name = str(_method_name(key)) if this is not None else ""
         self._unless(language.with_axes(key, name, given) or language.moves(key, this, name, given))
         if isinstance(key, np.ufunc) and sum(map(_is_whole, given)) > 1 and len(given) > key.nin:
             told = f"np.{key.__name__} with an array for its result does not check that all arrays are as long"
@@ -240,8 +241,8 @@ class _Judge:
         if held is None:
             return
         if this is not None:
-            known = self._method(this, str(_method_name(key)), made, signature, result)
-            called, call = f".{_method_name(key)}()", f"{{}}.{_method_name(key)}()"
+            known = self._method(this, name, made, signature, result)
+            called, call = f".{name}()", f"{{}}.{name}()"
         else:
             known = self._function(key, made, signature, result)
             called = readers.name_of(key) if key is not None else str(function)

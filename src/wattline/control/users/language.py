@@ -179,6 +179,8 @@ MOVES = (
     "use numbers"
 )
 
+SLICES = "slices of lists cannot be set in compiled policies: make a new list, or use an array"
+
 
 @functools.cache
 def is_of_memory(kind: Any) -> bool:
@@ -198,13 +200,6 @@ def moves(key: Any, this: Any, name: str, given: Iterable[Any]) -> str:
     if is_of_memory(this) and name != "append":
         return MOVES
     return MOVES if this is None and key in _OF_LISTS and any(map(is_of_memory, given)) else ""
-
-
-def set_in(kind: Any, *, whole: bool) -> str:
-    """Return why a part of a list may not be set, ``whole`` if it is more than an element (nothing: it may)."""
-    if whole and isinstance(kind, types.List):
-        return "slices of lists cannot be set in compiled policies: make a new list, or use an array"
-    return ""
 
 
 def knows_method(this: Any, name: str) -> bool:
