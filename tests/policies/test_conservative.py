@@ -87,15 +87,15 @@ def test_nobody_starts_later_than_any_promise(drawn: list[tuple[int, int, int, i
     jobs = JobTable.build(submit_s=submit, work_s=work, nodes=width, request_s=estimate)
     cluster = Cluster((NodeClass("node", 6, 1.0, 2.0),))
     simulation = Simulation(jobs, cluster, policies(select="conservative", learn="request"))
-    promised: dict[int, float] = {}
+    promised: dict[int, tuple[float, float]] = {}
     with simulation:
         while simulation.advance(1) != 0:
             memory, s = simulation.memory[1], simulation.state
-            start, planned = memory[: len(jobs)], memory[len(jobs) : 2 * len(jobs)]
+            start, turn, planned = memory[: 3 * len(jobs)].reshape(3, -1)
             for j in np.flatnonzero(planned).tolist():
-                assert start[j] <= promised.get(j, np.inf)
-                promised[j] = start[j]
-    np.testing.assert_array_equal(s.started_s, [promised[j] for j in range(len(jobs))])
+                assert (start[j], turn[j]) <= promised.get(j, (np.inf, 0.0))
+                promised[j] = (start[j], turn[j])
+    np.testing.assert_array_equal(s.started_s, [promised[j][0] for j in range(len(jobs))])
 
 
 def test_promises_hold_to_rounding_for_times_that_are_not_whole() -> None:
@@ -126,6 +126,25 @@ def test_nobody_runs_across_the_instant_of_a_job_that_takes_no_time() -> None:
     # 1 needs all 4 nodes at 100; 2 would hold one of them across that instant, 3 is gone in time
     later = run([0, 1, 2, 3], [100, 0, 900, 90], [3, 4, 1, 1], [100, 0, 900, 90], 4)
     assert later.state.started_s.tolist() == [0, 100, 100, 3]
+
+
+@pytest.mark.parametrize("at_s", [10, 15, 20, 25, 26, 27, 40, 57, 58])
+def test_who_follows_a_job_that_takes_no_time_ends_in_time_for_the_next(at_s: int) -> None:
+    """3 waits for 2 nodes until 0 ends, 4 behind it: it is gone when 2 begins, which needs all 3 nodes, and 5 goes
+    behind it. No job of the plan ends a last digit late, whatever the clock says.
+    """
+    work = [at_s + 5, at_s + 10, 10, 0, 5, 4]
+    s = run([0, 0, 1, 2, 3, 4], work, [2, 1, 3, 2, 2, 2], work, 3).state
+    first = at_s + 5
+    assert s.started_s.tolist() == [0, 0, at_s + 10, first, first, at_s + 20]
+
+
+@pytest.mark.parametrize("at_s", [1.0, 0.1, 1e9 + 0.3])
+def test_jobs_that_take_no_time_follow_each_other(at_s: float) -> None:
+    """Three of them, of all nodes, begin one behind the other when the machine is free, then one that takes time."""
+    s = run([0] * 5, [at_s, 0, 0, 0, 7], [6] * 5, [at_s, 0, 0, 0, 7]).state
+    assert s.started_s.tolist() == [0, *[at_s] * 4]
+    assert s.reserved_s.tolist() == [0, *[at_s] * 4]
 
 
 def test_a_backfilled_job_moves_nobody() -> None:

@@ -31,6 +31,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from reference.plan_times import Time
+
 SAME_S, SAME_SHARE = 1e-6, 1e-14
 """Times that are computed apart and differ by less (in seconds, of the time) are one instant."""
 ENDED, KILLED, FAILED = "finished", "killed", "failed"
@@ -163,8 +165,8 @@ class Scheduler:
         self.once_more = -math.inf
         self.samples, self.quiet, self.busy_until = 1, 0, self.now
         self.memory: dict[str, object] = {}
-        self.promised: dict[Job, float] = {}
-        self.heads: dict[int, tuple[Job, float, float]] = {}
+        self.promised: dict[Job, Time] = {}
+        self.heads: dict[int, tuple[Job, Time, float]] = {}
         self.seen: dict[int, list[float]] = {}
         self.due: list[tuple[float, int, Job]] = []
         leave = [(o[0], 0, i, o) for i, o in enumerate(setup.outages)]

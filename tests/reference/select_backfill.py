@@ -12,10 +12,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from reference.plan_times import NEVER, Time, until
+
 if TYPE_CHECKING:
     from reference.scheduler import Job, Scheduler
 
-Booked = list[tuple[float, float, float, "Job"]]
+Booked = list[tuple[Time, Time, float, "Job"]]
 """Watts that were promised: from, until, how many, to whom."""
 
 
@@ -94,6 +96,7 @@ def _work_before(m: Scheduler, head: Job) -> float:
 
 def _classes_that_share_watts(m: Scheduler, *, strict: bool) -> None:
     """Start, in the order of the line, who leaves all who were promised something, of any class, what they need."""
+    now = (m.now, 0)
     booked: Booked = []
     first = {job.pool: job for job in reversed(m.queue)}
     heads = m.heads
@@ -107,7 +110,7 @@ def _classes_that_share_watts(m: Scheduler, *, strict: bool) -> None:
     for job in list(m.queue):
         p = job.pool
         mine = p in heads and heads[p][0] is job
-        may = heads[p][1] == m.now if mine else _has_watts(m, job, m.now, booked)
+        may = heads[p][1] == now if mine else _has_watts(m, job, now, booked)
         may = may and job.nodes <= len(m.free[p])
         if p not in met:
             if may:
@@ -120,27 +123,26 @@ def _classes_that_share_watts(m: Scheduler, *, strict: bool) -> None:
             continue
         looked[p] = looked.get(p, 0) + 1
         head, at, extra = heads[p]
-        gone = _is_gone(job, (at - m.now) * m.rate(p), strict=strict)
+        wait = (at[0] - m.now) * m.rate(p)
+        gone = _is_gone(job, wait, strict=strict)
+        if strict and job.estimate_left() == wait:  # it ends in the head's second: in an earlier turn?
+            gone = until((0.0, 0), wait)[1] < at[1]
         if may and (not depth or looked[p] <= depth) and (gone or (not strict and job.nodes <= extra)):
             heads[p] = (head, at, extra if gone else extra - job.nodes)
             m.start(job)
 
 
-def gone_at(m: Scheduler, job: Job) -> float:
+def gone_at(m: Scheduler, job: Job) -> Time:
     """When a running job is expected to be gone: after now."""
-    return max(job.expected, math.nextafter(m.now, math.inf))
+    return max((job.expected, 0), (m.now, 1))
 
 
-def _until(m: Scheduler, job: Job, at: float) -> float:
-    return max(at + m.wall_s(job), math.nextafter(at, math.inf))
-
-
-def _has_watts(m: Scheduler, job: Job, at: float, booked: Booked) -> bool:
+def _has_watts(m: Scheduler, job: Job, at: Time, booked: Booked) -> bool:
     """Whether the limit holds from a time on for as long as a job runs, with all that was promised before."""
-    until = _until(m, job, at)
+    end = until(at, m.wall_s(job))
     times = {at} | {t for b in booked for t in b[:2]} | {gone_at(m, j) for j in m.running}
     for t in times:
-        if at <= t < until:
+        if at <= t < end:
             gone = sum(m.gives_back(j) for j in m.running if gone_at(m, j) <= t)
             promised = sum(w for a, b, w, _ in booked if a <= t < b)
             if m.increase(job) > m.headroom() + gone - promised:
@@ -148,12 +150,12 @@ def _has_watts(m: Scheduler, job: Job, at: float, booked: Booked) -> bool:
     return True
 
 
-def _promise(m: Scheduler, head: Job, booked: Booked) -> tuple[Job, float, float]:
+def _promise(m: Scheduler, head: Job, booked: Booked) -> tuple[Job, Time, float]:
     """Book nodes and watts for a job at the first time it can have both; return it and the nodes left over then."""
-    for t in sorted({gone_at(m, j) for j in m.running} | {until for _, until, _, _ in booked} | {m.now}):
+    for t in sorted({gone_at(m, j) for j in m.running} | {end for _, end, _, _ in booked} | {(m.now, 0)}):
         back = [m.frees(j) for j in m.running if j.pool == head.pool and gone_at(m, j) <= t]
         extra = len(m.free[head.pool]) + sum(back) - head.nodes
         if extra >= 0 and _has_watts(m, head, t, booked):
-            booked.append((t, _until(m, head, t), m.increase(head), head))
+            booked.append((t, until(t, m.wall_s(head)), m.increase(head), head))
             return head, t, extra
-    return head, math.inf, math.inf
+    return head, NEVER, math.inf

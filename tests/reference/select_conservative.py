@@ -14,6 +14,8 @@ import bisect
 import math
 from typing import TYPE_CHECKING
 
+from reference.plan_times import NEVER, Time, until
+
 if TYPE_CHECKING:
     from reference.scheduler import Job, Scheduler
 
@@ -21,20 +23,18 @@ if TYPE_CHECKING:
 class Steps:
     """What is free from now on, as a step function: ``amount[i]`` from ``time[i]`` on."""
 
-    def __init__(self, now: float, amount: float) -> None:
+    def __init__(self, now: Time, amount: float) -> None:
         self.time, self.amount = [now], [amount]
 
-    def add(self, start: float, until: float, amount: float) -> None:
+    def add(self, start: Time, end: Time, amount: float) -> None:
         """Free an amount between two times (a negative one is taken)."""
-        if until <= start:
-            return
-        first, last = self.cut(start), self.cut(until)
+        first, last = self.cut(start), self.cut(end)
         for i in range(first, last):
             self.amount[i] += amount
 
-    def cut(self, t: float) -> int:
+    def cut(self, t: Time) -> int:
         """Let a step begin at a time; return its number."""
-        if t == math.inf:
+        if t == NEVER:
             return len(self.time)
         i = bisect.bisect_left(self.time, t)
         if i == len(self.time) or self.time[i] != t:
@@ -42,54 +42,47 @@ class Steps:
             self.amount.insert(i, self.amount[i - 1])
         return i
 
-    def holds(self, need: float, start: float, length: float) -> bool:
+    def holds(self, need: float, start: Time, length: float) -> bool:
         """Whether so much is free at a time, and until the end of a span that begins then."""
-        i = bisect.bisect_right(self.time, start) - 1
-        if self.amount[i] < need:
-            return False
-        end = start + length
-        for k in range(i + 1, len(self.time)):
-            if self.time[k] >= end:
-                break
-            if self.amount[k] < need:
-                return False
-        return True
+        begins = bisect.bisect_right(self.time, start) - 1
+        ends = bisect.bisect_left(self.time, until(start, length))
+        return all(amount >= need for amount in self.amount[begins:ends])
 
 
 class Plan:
     """The nodes of each class and the watts that are free, and the reservations cut out of them."""
 
     def __init__(self, m: Scheduler) -> None:
-        self.m = m
-        self.nodes = [Steps(m.now, len(free)) for free in m.free]
-        self.watts = Steps(m.now, m.headroom()) if m.limit_w < math.inf else None
+        self.m, self.now = m, (m.now, 0)
+        self.nodes = [Steps(self.now, len(free)) for free in m.free]
+        self.watts = Steps(self.now, m.headroom()) if m.limit_w < math.inf else None
         for job in m.running:
-            gone = max(job.expected, m.now)
-            self.nodes[job.pool].add(gone, math.inf, m.frees(job))
+            gone = (max(job.expected, m.now), 0)
+            self.nodes[job.pool].add(gone, NEVER, m.frees(job))
             if self.watts:
-                self.watts.add(gone, math.inf, m.gives_back(job))
+                self.watts.add(gone, NEVER, m.gives_back(job))
 
-    def holds(self, job: Job, at: float) -> bool:
+    def holds(self, job: Job, at: Time) -> bool:
         """Whether a job may begin at a time and run as long as it is estimated to."""
         left = self.m.wall_s(job)
         if not self.nodes[job.pool].holds(job.nodes, at, left):
             return False
         return self.watts is None or self.watts.holds(self.m.increase(job), at, left)
 
-    def hole(self, job: Job) -> float:
-        """The first time at which a job may begin (infinite: none)."""
+    def hole(self, job: Job) -> Time:
+        """The first time at which a job may begin (``NEVER``: none)."""
         times = self.nodes[job.pool].time
         if self.watts:
             times = sorted({*times, *self.watts.time})
-        return next((t for t in times if self.holds(job, t)), math.inf)
+        return next((t for t in times if self.holds(job, t)), NEVER)
 
-    def book(self, job: Job, at: float, sign: int = -1) -> None:
+    def book(self, job: Job, at: Time, sign: int = -1) -> None:
         """Take (or give back) what a job needs that begins at a time."""
-        if at < math.inf:
-            until = max(at + self.m.wall_s(job), math.nextafter(at, math.inf))
-            self.nodes[job.pool].add(at, until, sign * job.nodes)
+        if at < NEVER:
+            end = until(at, self.m.wall_s(job))
+            self.nodes[job.pool].add(at, end, sign * job.nodes)
             if self.watts:
-                self.watts.add(at, until, sign * self.m.increase(job))
+                self.watts.add(at, end, sign * self.m.increase(job))
 
 
 def conservative(m: Scheduler, happened: set[str]) -> None:
@@ -100,15 +93,15 @@ def conservative(m: Scheduler, happened: set[str]) -> None:
     plan = Plan(m)
     changed = bool(happened & {"end", "node", "envelope"})
     for job, at in starts.items():  # in the order of the plan
-        starts[job] = max(at, m.now)
-        if starts[job] == math.inf and changed:
+        starts[job] = max(at, plan.now)
+        if at == NEVER and changed:
             continue
-        if starts[job] == math.inf or not plan.holds(job, starts[job]):
+        if at == NEVER or not plan.holds(job, starts[job]):
             starts[job] = plan.hole(job)
         plan.book(job, starts[job])
     if changed:
         for job in m.queue:
-            if job in starts and m.now < starts[job]:
+            if job in starts and plan.now < starts[job]:
                 plan.book(job, starts[job], 1)
                 starts[job] = min(starts[job], plan.hole(job))
                 plan.book(job, starts[job])
@@ -124,5 +117,5 @@ def conservative(m: Scheduler, happened: set[str]) -> None:
     starts.update(again)
     for p in range(len(m.setup.classes)):
         for job in in_plan:
-            if job.pool == p and starts[job] <= m.now and m.fits(job):
+            if job.pool == p and starts[job] == plan.now and m.fits(job):
                 m.start(job)

@@ -22,11 +22,11 @@ from wattline.model.structures.queue import before
 from wattline.physics.power import start_increase_w
 from wattline.policies.select.ahead import free_ahead, watts_ahead
 from wattline.policies.select.easy import fits
-from wattline.policies.select.profile import add, earliest, earliest_both, end_of, is_free
+from wattline.policies.select.profile import COLUMNS, add, earliest, earliest_both, is_free, sooner
 from wattline.policies.select.proposals import estimated_wall_s, headroom_left_w, propose
 
-JOB_COLUMNS = 2
-"""start, planned: when a job begins by the plan, and whether it is in it (see ``mark``)"""
+JOB_COLUMNS = 3
+"""start, turn, planned: when a job begins by the plan (see ``profile``), and whether it is in it (see ``mark``)"""
 NODE_STEPS, WATT_STEPS = 2, 4
 """Steps that a reservation may add to a profile: where it begins and ends; watts do not add up to what was taken
 away, so that the steps of one that moved may stay
@@ -36,7 +36,7 @@ SLACK = 6
 
 
 @outlined
-def lay_out(s: State, t: Any, f: Any, base: Any, size: Any) -> None:
+def lay_out(s: State, steps: Any, base: Any, size: Any) -> None:
     """Give each node class room for its profile and write the nodes that running jobs leave free."""
     classes = s.free.shape[0]
     for p in range(classes):
@@ -50,48 +50,51 @@ def lay_out(s: State, t: Any, f: Any, base: Any, size: Any) -> None:
         i += 1
     first = 0
     for p in range(classes):
-        steps = SLACK + int(base[p])
+        room = SLACK + int(base[p])
         base[p] = first
-        size[p] = free_ahead(s, p, s.now[0], t[first:], f[first:])
-        first += steps
+        size[p] = free_ahead(s, p, 0.0, steps[first:])
+        first += room
 
 
 @kernel
-def hole(s: State, j: int, t: Any, f: Any, base: Any, size: Any, t_w: Any, f_w: Any) -> float:
+def hole(s: State, j: int, steps: Any, watt_steps: Any, base: Any, size: Any) -> tuple[float, float]:
     """Return the first time from which a job's nodes, and its watts under a limit, are free for as long as it runs."""
     p = s.pool[j]
-    a = int(base[p])
+    own = steps[int(base[p]) :]
     m = int(size[p])
+    width = float(s.nodes[j])
     wall_s = estimated_wall_s(s, j)
     if s.limit_w[0] == np.inf:
-        return earliest(t[a:], f[a:], m, s.nodes[j], wall_s)
+        return earliest(own, m, s.now[0], 0.0, width, wall_s)
     need_w = start_increase_w(s, j, np.inf)
-    return earliest_both(t[a:], f[a:], m, t_w, f_w, int(size[s.free.shape[0]]), s.nodes[j], need_w, wall_s)
+    return earliest_both(own, m, watt_steps, int(size[s.free.shape[0]]), width, need_w, wall_s)
 
 
 @kernel
-def holds(s: State, j: int, at_s: float, t: Any, f: Any, base: Any, size: Any, t_w: Any, f_w: Any) -> bool:
+def holds(s: State, j: int, at_s: float, turn: float, steps: Any, watt_steps: Any, base: Any, size: Any) -> bool:
     """Tell whether a job may begin at a time and run as long as it is estimated to."""
     p = s.pool[j]
-    a = int(base[p])
     wall_s = estimated_wall_s(s, j)
-    if not is_free(t[a:], f[a:], int(size[p]), at_s, s.nodes[j], wall_s):
+    if not is_free(steps[int(base[p]) :], int(size[p]), at_s, turn, float(s.nodes[j]), wall_s):
         return False
     if s.limit_w[0] == np.inf:
         return True
-    return is_free(t_w, f_w, int(size[s.free.shape[0]]), at_s, start_increase_w(s, j, np.inf), wall_s)
+    return is_free(watt_steps, int(size[s.free.shape[0]]), at_s, turn, start_increase_w(s, j, np.inf), wall_s)
 
 
 @kernel
-def book(s: State, j: int, at_s: float, sign: float, t: Any, f: Any, base: Any, size: Any, t_w: Any, f_w: Any) -> None:
-    """Take (-1) or give back (1) what a job needs that begins at a time."""
+def book(
+    s: State, j: int, at_s: float, turn: float, sign: float, steps: Any, watt_steps: Any, base: Any, size: Any
+) -> None:
+    """Take (-1) or give back (1) what a job needs that begins at a time (inf: nothing)."""
+    if at_s == np.inf:
+        return
     p = s.pool[j]
-    a = int(base[p])
-    end_s = end_of(at_s, estimated_wall_s(s, j))
-    size[p] = add(t[a:], f[a:], int(size[p]), at_s, end_s, sign * s.nodes[j])
+    wall_s = estimated_wall_s(s, j)
+    size[p] = add(steps[int(base[p]) :], int(size[p]), at_s, turn, wall_s, sign * s.nodes[j])
     if s.limit_w[0] < np.inf:
-        classes = s.free.shape[0]
-        size[classes] = add(t_w, f_w, int(size[classes]), at_s, end_s, sign * start_increase_w(s, j, np.inf))
+        k = s.free.shape[0]
+        size[k] = add(watt_steps, int(size[k]), at_s, turn, wall_s, sign * start_increase_w(s, j, np.inf))
 
 
 @kernel
@@ -120,7 +123,7 @@ def forget_started(s: State, plan: Any, n: int, planned: Any) -> int:
 
 @outlined
 def keep_promises(
-    s: State, changed: bool, plan: Any, n: int, start: Any, t: Any, f: Any, base: Any, size: Any, t_w: Any, f_w: Any
+    s: State, changed: bool, plan: Any, n: int, start: Any, turn: Any, steps: Any, watt_steps: Any, base: Any, size: Any
 ) -> None:
     """Enter the plan's reservations where they are; one that no longer fits gets the first hole.
 
@@ -129,27 +132,29 @@ def keep_promises(
     """
     for i in range(n):
         j = int(plan[i])
-        start[j] = max(start[j], s.now[0])
+        if start[j] < s.now[0]:
+            start[j], turn[j] = s.now[0], 0.0
         if start[j] == np.inf and changed:
             break  # they stand last
-        if start[j] == np.inf or not holds(s, j, start[j], t, f, base, size, t_w, f_w):
-            start[j] = hole(s, j, t, f, base, size, t_w, f_w)
-        if start[j] < np.inf:
-            book(s, j, start[j], -1.0, t, f, base, size, t_w, f_w)
+        if start[j] == np.inf or not holds(s, j, start[j], turn[j], steps, watt_steps, base, size):
+            start[j], turn[j] = hole(s, j, steps, watt_steps, base, size)
+        book(s, j, start[j], turn[j], -1.0, steps, watt_steps, base, size)
 
 
 @outlined
-def move_forward(s: State, planned: Any, start: Any, t: Any, f: Any, base: Any, size: Any, t_w: Any, f_w: Any) -> None:
+def move_forward(
+    s: State, planned: Any, start: Any, turn: Any, steps: Any, watt_steps: Any, base: Any, size: Any
+) -> None:
     """Let each planned job, in the order of the line, take the first hole that its own leaving makes or leaves."""
     for i in range(s.q_head[0], s.q_tail[0]):
         j = s.queue[i]
-        if j < 0 or planned[j] == 0.0 or start[j] == s.now[0]:
+        if j < 0 or planned[j] == 0.0 or (start[j] == s.now[0] and turn[j] == 0.0):
             continue
-        if start[j] < np.inf:
-            book(s, j, start[j], 1.0, t, f, base, size, t_w, f_w)
-        start[j] = min(start[j], hole(s, j, t, f, base, size, t_w, f_w))
-        if start[j] < np.inf:
-            book(s, j, start[j], -1.0, t, f, base, size, t_w, f_w)
+        book(s, j, start[j], turn[j], 1.0, steps, watt_steps, base, size)
+        at_s, at_turn = hole(s, j, steps, watt_steps, base, size)
+        if sooner(at_s, at_turn, start[j], turn[j]):
+            start[j], turn[j] = at_s, at_turn
+        book(s, j, start[j], turn[j], -1.0, steps, watt_steps, base, size)
 
 
 @outlined
@@ -160,12 +165,11 @@ def promise_newcomers(
     n0: int,
     planned: Any,
     start: Any,
-    t: Any,
-    f: Any,
+    turn: Any,
+    steps: Any,
+    watt_steps: Any,
     base: Any,
     size: Any,
-    t_w: Any,
-    f_w: Any,
     count: Any,
 ) -> int:
     """Give the first hole to each waiting job without a reservation, in order; return the size of the plan.
@@ -187,9 +191,8 @@ def promise_newcomers(
         i += 1
         if j < 0 or planned[j] != 0.0 or (depth > 0.0 and count[s.pool[j]] >= depth):
             continue
-        start[j] = hole(s, j, t, f, base, size, t_w, f_w)
-        if start[j] < np.inf:
-            book(s, j, start[j], -1.0, t, f, base, size, t_w, f_w)
+        start[j], turn[j] = hole(s, j, steps, watt_steps, base, size)
+        book(s, j, start[j], turn[j], -1.0, steps, watt_steps, base, size)
         planned[j] = mark(s, j)
         plan[n] = j
         n += 1
@@ -199,7 +202,7 @@ def promise_newcomers(
 
 
 @outlined
-def sort_plan(s: State, plan: Any, n: int, start: Any) -> None:
+def sort_plan(s: State, plan: Any, n: int, start: Any, turn: Any) -> None:
     """Sort the plan by reserved start, then by the order of the line (it is nearly sorted), and note the promises."""
     for i in range(n):
         j = int(plan[i])
@@ -207,7 +210,9 @@ def sort_plan(s: State, plan: Any, n: int, start: Any) -> None:
         at = i
         while at > 0:
             other = int(plan[at - 1])
-            if start[other] < start[j] or (start[other] == start[j] and before(s, other, j)):
+            if sooner(start[other], turn[other], start[j], turn[j]):
+                break
+            if start[other] == start[j] and turn[other] == turn[j] and before(s, other, j):
                 break
             plan[at] = other
             at -= 1
@@ -215,14 +220,14 @@ def sort_plan(s: State, plan: Any, n: int, start: Any) -> None:
 
 
 @kernel
-def start_due(s: State, p: int, n0: int, plan: Any, planned: int, start: Any) -> int:
+def start_due(s: State, p: int, n0: int, plan: Any, planned: int, start: Any, turn: Any) -> int:
     """Propose the jobs of a node class whose reservation is now; return the number of proposals so far."""
     n = n0
     free = s.free[p]
     watts = headroom_left_w(s, n0)
     for i in range(planned):
         j = int(plan[i])
-        if start[j] > s.now[0]:
+        if start[j] > s.now[0] or turn[j] > 0.0:
             break
         if s.pool[j] == p and fits(s, j, free, watts):
             free -= s.nodes[j]
@@ -241,11 +246,11 @@ def start_due(s: State, p: int, n0: int, plan: Any, planned: int, start: Any) ->
         )
     },
     memory=Memory(
-        fixed=2 + 2 * SLACK,
+        fixed=2 + 2 * COLUMNS * SLACK,
         per_job=JOB_COLUMNS,
-        list_per_job=1 + 2 * NODE_STEPS + 2 * WATT_STEPS,
-        per_running=4,
-        per_class=3 + 2 * SLACK,
+        list_per_job=1 + COLUMNS * (NODE_STEPS + WATT_STEPS),
+        per_running=2 * COLUMNS,
+        per_class=3 + COLUMNS * SLACK,
     ),
     sorted_running=True,
     source="Feitelson & Weil 1998; Mu'alem & Feitelson 2001",
@@ -254,29 +259,29 @@ def conservative(s: State, mask: int, param: Any, memory: Any) -> int:
     """Conservative backfilling: a reservation for every waiting job by estimates; promises only ever move forward."""
     jobs = s.status.shape[0]
     classes = s.free.shape[0]
-    start, planned = memory[:jobs], memory[jobs : 2 * jobs]
+    start, turn, planned = memory[:jobs], memory[jobs : 2 * jobs], memory[2 * jobs : 3 * jobs]
     rest = memory[JOB_COLUMNS * jobs :]
     base = rest[1 : 1 + classes]
     count = rest[1 + classes : 1 + 2 * classes]
     size = rest[1 + 2 * classes : 2 + 3 * classes]
     plan = rest[2 + 3 * classes : 2 + 3 * classes + jobs]
     room = rest[2 + 3 * classes + jobs :]
-    steps = NODE_STEPS * jobs + s.running.shape[0] + SLACK * classes
-    t, f = room[:steps], room[steps : 2 * steps]
-    half = (room.shape[0] - 2 * steps) // 2
-    t_w, f_w = room[2 * steps : 2 * steps + half], room[2 * steps + half :]
+    node_rows = NODE_STEPS * jobs + s.running.shape[0] + SLACK * classes
+    watt_rows = room.shape[0] // COLUMNS - node_rows
+    steps = room[: COLUMNS * node_rows].reshape((node_rows, COLUMNS))
+    watt_steps = room[COLUMNS * node_rows : COLUMNS * (node_rows + watt_rows)].reshape((watt_rows, COLUMNS))
     n = forget_started(s, plan, int(rest[0]), planned)
-    lay_out(s, t, f, base, size)
+    lay_out(s, steps, base, size)
     if s.limit_w[0] < np.inf:
-        size[classes] = watts_ahead(s, s.now[0], t_w, f_w)
+        size[classes] = watts_ahead(s, 0.0, watt_steps)
     changed = mask & (END | NODE | ENVELOPE) != 0
-    keep_promises(s, changed, plan, n, start, t, f, base, size, t_w, f_w)
+    keep_promises(s, changed, plan, n, start, turn, steps, watt_steps, base, size)
     if changed:
-        move_forward(s, planned, start, t, f, base, size, t_w, f_w)
-    n = promise_newcomers(s, param[0], plan, n, planned, start, t, f, base, size, t_w, f_w, count)
-    sort_plan(s, plan, n, start)
+        move_forward(s, planned, start, turn, steps, watt_steps, base, size)
+    n = promise_newcomers(s, param[0], plan, n, planned, start, turn, steps, watt_steps, base, size, count)
+    sort_plan(s, plan, n, start, turn)
     rest[0] = float(n)
     proposals = 0
     for p in range(classes):
-        proposals = start_due(s, p, proposals, plan, n, start)
+        proposals = start_due(s, p, proposals, plan, n, start, turn)
     return proposals

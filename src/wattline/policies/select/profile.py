@@ -1,6 +1,11 @@
 """What is free over the time to come, nodes or watts, as a step function that reservations are cut out of.
 
-``t`` holds ``m`` times in increasing order, ``f`` what is free from each of them to the next (from the last for ever).
+Times of a plan are seconds and a *turn*: jobs that are estimated to take no time follow each other at one second, each
+in a turn of its own. A job begins in the first turn of a second unless it waits there for the end of one of those;
+what takes time ends before the first turn of its last second.
+
+Row by row a profile holds times in increasing order and what is free from each of them to the next (from the last for
+ever); ``m`` of its rows are in use.
 """
 
 from __future__ import annotations
@@ -9,147 +14,145 @@ from typing import Any
 
 import numpy as np
 
-from wattline.kernel.compiled import outlined
+from wattline.kernel.compiled import kernel, outlined
+
+COLUMNS = 3
+AT_S, TURN, FREE = 0, 1, 2
+"""Columns of a profile: when a step begins (seconds, turn), and what is free from there on"""
+
+
+@kernel
+def sooner(a_s: float, a_turn: float, b_s: float, b_turn: float) -> bool:
+    """Tell whether a time comes before another."""
+    return a_s < b_s or (a_s == b_s and a_turn < b_turn)
+
+
+@kernel
+def end_of(at_s: float, turn: float, wall_s: float) -> tuple[float, float]:
+    """Return when a job that starts at a time is gone; one that takes no time has its turn."""
+    end_s = at_s + wall_s
+    if end_s > at_s:
+        return end_s, 0.0
+    return at_s, turn + 1.0
 
 
 @outlined
-def end_of(at_s: float, wall_s: float) -> float:
-    """Return when a job that starts at a time is gone; one that takes no time still holds what it needs for a
-    moment.
-    """
-    return max(at_s + wall_s, np.nextafter(at_s, np.inf))
-
-
-@outlined
-def step_at(t: Any, m: int, at_s: float) -> int:
+def step_at(steps: Any, m: int, at_s: float, turn: float) -> int:
     """Return the last step that begins at or before a time (-1: none does)."""
     low = 0
     high = m
     while low < high:
         middle = (low + high) >> 1
-        if t[middle] <= at_s:
-            low = middle + 1
-        else:
+        if sooner(at_s, turn, steps[middle, AT_S], steps[middle, TURN]):
             high = middle
+        else:
+            low = middle + 1
     return low - 1
 
 
-@outlined
-def earliest(t: Any, f: Any, m: int, width: int, wall_s: float) -> float:
-    """Return the first time from which ``width`` nodes are free for ``wall_s`` seconds (inf: there is none)."""
-    i = 0
-    while i < m:
-        if f[i] < width:
-            i += 1
-            continue
-        end_s = t[i] + wall_s
-        k = i + 1
-        while k < m and t[k] < end_s and f[k] >= width:
-            k += 1
-        if k == m or t[k] >= end_s:
-            return t[i]
-        i = k
-    return np.inf
+@kernel
+def holds_until(steps: Any, m: int, i: int, width: float, end_s: float) -> int:
+    """Return the first step behind step ``i`` that begins at the end, or later, or with less than ``width`` free.
+
+    Seconds decide: what takes time ends before the first turn of a second, and no step begins between two turns.
+    """
+    k = i + 1
+    while k < m and steps[k, AT_S] < end_s and steps[k, FREE] >= width:
+        k += 1
+    return k
 
 
 @outlined
-def earliest_from(t: Any, f: Any, m: int, from_s: float, width: float, wall_s: float) -> float:
-    """Return the first time, not before ``from_s``, from which ``width`` is free for ``wall_s`` seconds (inf: none)."""
-    i = max(0, step_at(t, m, from_s))
-    at_s = max(t[i], from_s)
+def earliest(steps: Any, m: int, from_s: float, from_turn: float, width: float, wall_s: float) -> tuple[float, float]:
+    """Return the first time, not before another, from which ``width`` is free for ``wall_s`` seconds (inf: none)."""
+    i = max(0, step_at(steps, m, from_s, from_turn))
+    at_s, turn = steps[i, AT_S], steps[i, TURN]
+    if sooner(at_s, turn, from_s, from_turn):
+        at_s, turn = from_s, from_turn
     while i < m:
-        k = i + 1
-        if f[i] >= width:
+        k = i
+        if steps[i, FREE] >= width:
             end_s = at_s + wall_s
-            while k < m and t[k] < end_s and f[k] >= width:
-                k += 1
-            if k == m or t[k] >= end_s:
-                return at_s
-        i = k
+            k = holds_until(steps, m, i, width, end_s)
+            if k == m or steps[k, AT_S] >= end_s:
+                return at_s, turn
+        i = k + 1
         if i < m:
-            at_s = t[i]
-    return np.inf
+            at_s, turn = steps[i, AT_S], steps[i, TURN]
+    return np.inf, 0.0
 
 
 @outlined
 def earliest_both(
-    t: Any, f: Any, m: int, t_w: Any, f_w: Any, m_w: int, width: int, watts: float, wall_s: float
-) -> float:
+    steps: Any, m: int, watt_steps: Any, m_w: int, width: float, watts: float, wall_s: float
+) -> tuple[float, float]:
     """Return the first time from which both ``width`` nodes and ``watts`` are free for ``wall_s`` seconds (inf:
     none).
     """
-    at_s = t[0]
+    at_s, turn = steps[0, AT_S], steps[0, TURN]
     while at_s < np.inf:
-        nodes_s = earliest_from(t, f, m, at_s, float(width), wall_s)
+        nodes_s, nodes_turn = earliest(steps, m, at_s, turn, width, wall_s)
         if nodes_s == np.inf:
             break
-        at_s = earliest_from(t_w, f_w, m_w, nodes_s, watts, wall_s)
-        if at_s == nodes_s:
-            return at_s
-    return np.inf
+        at_s, turn = earliest(watt_steps, m_w, nodes_s, nodes_turn, watts, wall_s)
+        if at_s == nodes_s and turn == nodes_turn:
+            return at_s, turn
+    return np.inf, 0.0
 
 
 @outlined
-def is_free(t: Any, f: Any, m: int, start_s: float, width: float, wall_s: float) -> bool:
-    """Tell whether ``width`` is free from ``start_s`` for ``wall_s`` seconds."""
-    i = step_at(t, m, start_s)
-    if i < 0 or f[i] < width:
+def is_free(steps: Any, m: int, at_s: float, turn: float, width: float, wall_s: float) -> bool:
+    """Tell whether ``width`` is free from a time for ``wall_s`` seconds."""
+    i = step_at(steps, m, at_s, turn)
+    if i < 0 or steps[i, FREE] < width:
         return False
-    i += 1
-    while i < m and t[i] < start_s + wall_s:
-        if f[i] < width:
-            return False
-        i += 1
-    return True
+    k = holds_until(steps, m, i, width, at_s + wall_s)
+    return k == m or steps[k, AT_S] >= at_s + wall_s
 
 
 @outlined
-def _cut(t: Any, f: Any, m: int, at_s: float) -> int:
-    """Let a step begin at a time; return the number of steps."""
-    i = step_at(t, m, at_s)
-    if i >= 0 and t[i] == at_s:
-        return m
+def _cut(steps: Any, m: int, at_s: float, turn: float) -> tuple[int, int]:
+    """Let a step begin at a time; return which one, and the number of steps."""
+    i = step_at(steps, m, at_s, turn)
+    if i >= 0 and steps[i, AT_S] == at_s and steps[i, TURN] == turn:
+        return i, m
     for x in range(m, i + 1, -1):
-        t[x] = t[x - 1]
-        f[x] = f[x - 1]
-    t[i + 1] = at_s
-    f[i + 1] = f[i]
-    return m + 1
+        for c in range(COLUMNS):
+            steps[x, c] = steps[x - 1, c]
+    steps[i + 1, AT_S], steps[i + 1, TURN] = at_s, turn
+    steps[i + 1, FREE] = steps[i, FREE]
+    return i + 1, m + 1
 
 
 @outlined
-def _join(t: Any, f: Any, m: int, at_s: float) -> int:
-    """Remove the step that begins at a time if nothing changes there; return the number of steps."""
-    i = step_at(t, m, at_s)
-    if i <= 0 or t[i] != at_s or f[i] != f[i - 1]:
+def _join(steps: Any, m: int, i: int) -> int:
+    """Remove a step if nothing changes where it begins; return the number of steps."""
+    if i == 0 or steps[i, FREE] != steps[i - 1, FREE]:
         return m
     for x in range(i, m - 1):
-        t[x] = t[x + 1]
-        f[x] = f[x + 1]
+        for c in range(COLUMNS):
+            steps[x, c] = steps[x + 1, c]
     return m - 1
 
 
 @outlined
-def add(t: Any, f: Any, m: int, start_s: float, end_s: float, amount: float) -> int:
-    """Free an amount (or take it: negative) between two times, not before the first step; return the number of
-    steps.
+def add(steps: Any, m0: int, at_s: float, turn: float, wall_s: float, amount: float) -> int:
+    """Free an amount (or take it: negative) from a time, not before the first step, for as long as a job runs; return
+    the number of steps.
     """
-    if not end_s > start_s:
-        return m
-    m = _cut(t, f, m, start_s)
-    m = _cut(t, f, m, end_s)
-    i = step_at(t, m, start_s)
-    while i < m and t[i] < end_s:
-        f[i] += amount
-        i += 1
-    m = _join(t, f, m, end_s)
-    return _join(t, f, m, start_s)
+    first, m = _cut(steps, m0, at_s, turn)
+    end_s, end_turn = end_of(at_s, turn, wall_s)
+    end, m = _cut(steps, m, end_s, end_turn)
+    for i in range(first, end):
+        steps[i, FREE] += amount
+    m = _join(steps, m, end)
+    return _join(steps, m, first)
 
 
 @outlined
-def add_from(t: Any, f: Any, m: int, start_s: float, amount: float) -> int:
+def add_from(steps: Any, m0: int, at_s: float, turn: float, amount: float) -> int:
     """Free an amount (or take it: negative) from a time on, for ever; return the number of steps."""
-    m = _cut(t, f, m, start_s)
-    for i in range(step_at(t, m, start_s), m):
-        f[i] += amount
-    return _join(t, f, m, start_s)
+    first, m = _cut(steps, m0, at_s, turn)
+    for i in range(first, m):
+        steps[i, FREE] += amount
+    return _join(steps, m, first)

@@ -17,12 +17,23 @@ from wattline.model.mechanism import Memory
 from wattline.model.state.record import State
 from wattline.physics.power import start_increase_w
 from wattline.policies.select.ahead import free_ahead, watts_ahead
-from wattline.policies.select.profile import add, add_from, earliest_both, end_of, is_free, step_at
+from wattline.policies.select.profile import (
+    COLUMNS,
+    FREE,
+    add,
+    add_from,
+    earliest_both,
+    end_of,
+    is_free,
+    sooner,
+    step_at,
+)
 from wattline.policies.select.proposals import estimated_left, estimated_wall_s, propose
 
-ROWS = 7
-"""Floats for each class: free nodes; the head (a job, plus one), when it can start and how often it had lost its nodes,
-which last between passes; the nodes left over then; how many behind it were looked at; whether the walk has met it
+ROWS = 8
+"""Floats for each class: free nodes; the head (a job, plus one), when it can start (seconds, turn) and how often it had
+lost its nodes, which last between passes; the nodes left over then; how many behind it were looked at; whether the walk
+has met it
 """
 SLACK = 8
 """Steps of a profile beyond those of the jobs: its first one, and two cuts before they are joined again."""
@@ -30,34 +41,34 @@ SLACK = 8
 
 def room(fixed: int) -> Memory:
     """Return the memory of a policy that keeps ``fixed`` floats of its own before this module's."""
-    return Memory(fixed=fixed + 4 * SLACK, per_running=8, per_class=ROWS + 4)
+    return Memory(fixed=fixed + 2 * COLUMNS * SLACK, per_running=4 * COLUMNS, per_class=ROWS + 2 * COLUMNS)
 
 
 @outlined
-def reserve(s: State, h: int, n: int, t: Any, f: Any, t_w: Any, f_w: Any, m_w: int) -> tuple[float, float]:
-    """Return when a job can start by the estimates, and the nodes of its class left over then."""
+def reserve(s: State, h: int, n: int, steps: Any, watt_steps: Any, m_w: int) -> tuple[float, float, float]:
+    """Return when a job can start by the estimates (seconds, turn), and the nodes of its class left over then."""
     p = s.pool[h]
-    m = free_ahead(s, p, np.nextafter(s.now[0], np.inf), t, f)  # its nodes are not free yet
+    m = free_ahead(s, p, 1.0, steps)  # the nodes of jobs that end now are not free yet
     for i in range(n):
         j = s.p_job[i]
         if s.pool[j] == p:
-            m = add(t, f, m, s.now[0], end_of(s.now[0], estimated_wall_s(s, j)), -float(s.nodes[j]))
+            m = add(steps, m, s.now[0], 0.0, estimated_wall_s(s, j), -float(s.nodes[j]))
     need_w = start_increase_w(s, h, np.inf)
-    at_s = earliest_both(t, f, m, t_w, f_w, m_w, s.nodes[h], need_w, estimated_wall_s(s, h))
+    at_s, turn = earliest_both(steps, m, watt_steps, m_w, float(s.nodes[h]), need_w, estimated_wall_s(s, h))
     if at_s == np.inf:
-        return np.inf, 0.0
-    return at_s, f[step_at(t, m, at_s)] - s.nodes[h]
+        return np.inf, 0.0, 0.0
+    return at_s, turn, steps[step_at(steps, m, at_s, turn), FREE] - s.nodes[h]
 
 
 @kernel
-def passes(s: State, j: int, window_s: float, extra: float, strict: bool) -> bool:  # kernels take no keywords
-    """Tell whether a job may pass the head of its class: gone before that starts, or (not strict) in its extra
-    nodes.
-    """
-    window = window_s * s.c_rate[s.base_class[j]]
-    if strict:
-        return estimated_left(s, j) < window
-    return estimated_left(s, j) <= window or s.nodes[j] <= extra
+def is_gone(s: State, j: int, head_s: float, head_turn: float, strict: bool) -> bool:  # kernels take no keywords
+    """Tell whether a job that starts now is gone when the head of its class starts, or (strict) before that."""
+    left = estimated_left(s, j)
+    window = (head_s - s.now[0]) * s.c_rate[s.base_class[j]]
+    if not strict:
+        return left <= window
+    _, end_turn = end_of(0.0, 0.0, left)
+    return left < window or (left == window and end_turn < head_turn)
 
 
 @kernel
@@ -89,7 +100,7 @@ def forget_passed(s: State, head: Any, lost: Any) -> None:
 
 
 @outlined
-def book_heads(s: State, head: Any, shadow: Any, extra: Any, t: Any, f: Any, t_w: Any, f_w: Any, m0: int) -> int:
+def book_heads(s: State, head: Any, shadow: Any, turn: Any, extra: Any, steps: Any, watt_steps: Any, m0: int) -> int:
     """Book the reservations that were made before, the earliest first: none moves back for another; return the
     steps.
     """
@@ -97,13 +108,13 @@ def book_heads(s: State, head: Any, shadow: Any, extra: Any, t: Any, f: Any, t_w
     for _ in range(s.free.shape[0]):
         p = -1
         for c in range(s.free.shape[0]):
-            if head[c] > 0.0 and (p < 0 or shadow[c] < shadow[p]):
+            if head[c] > 0.0 and (p < 0 or sooner(shadow[c], turn[c], shadow[p], turn[p])):
                 p = c
         if p < 0:
             break
         j = int(head[p]) - 1
-        shadow[p], extra[p] = reserve(s, j, 0, t, f, t_w, f_w, m_w)
-        m_w = book(s, j, shadow[p], t_w, f_w, m_w)
+        shadow[p], turn[p], extra[p] = reserve(s, j, 0, steps, watt_steps, m_w)
+        m_w = book(s, j, shadow[p], turn[p], watt_steps, m_w)
         head[p] = -head[p]
     for p in range(s.free.shape[0]):
         head[p] = abs(head[p])
@@ -111,33 +122,34 @@ def book_heads(s: State, head: Any, shadow: Any, extra: Any, t: Any, f: Any, t_w
 
 
 @outlined
-def book(s: State, j: int, at_s: float, t_w: Any, f_w: Any, m_w: int) -> int:
+def book(s: State, j: int, at_s: float, turn: float, watt_steps: Any, m_w: int) -> int:
     """Take a job's watts from a time on and note the promise; return the number of steps."""
     if at_s == np.inf:
         return m_w
     s.reserved_s[j] = min(s.reserved_s[j], at_s)
-    return add(t_w, f_w, m_w, at_s, end_of(at_s, estimated_wall_s(s, j)), -start_increase_w(s, j, np.inf))
+    return add(watt_steps, m_w, at_s, turn, estimated_wall_s(s, j), -start_increase_w(s, j, np.inf))
 
 
 @outlined
 def backfill_shared(s: State, depth: float, strict: bool, memory: Any) -> int:  # kernels take no keywords
     """Propose starts on all node classes, in the order of the line; return the number of proposals."""
     classes = s.free.shape[0]
-    room_n = 2 * s.running.shape[0] + SLACK
-    room_w = room_n + 2 * classes
     free, head, shadow = memory[:classes], memory[classes : 2 * classes], memory[2 * classes : 3 * classes]
-    extra, looked = memory[3 * classes : 4 * classes], memory[4 * classes : 5 * classes]
-    met, lost = memory[5 * classes : 6 * classes], memory[6 * classes : 7 * classes]
+    turn, extra = memory[3 * classes : 4 * classes], memory[4 * classes : 5 * classes]
+    looked, met = memory[5 * classes : 6 * classes], memory[6 * classes : 7 * classes]
+    lost = memory[7 * classes : ROWS * classes]
     rest = memory[ROWS * classes :]
-    t, f = rest[:room_n], rest[room_n : 2 * room_n]
-    t_w, f_w = rest[2 * room_n : 2 * room_n + room_w], rest[2 * room_n + room_w :]
+    node_rows = 2 * s.running.shape[0] + SLACK
+    watt_rows = node_rows + 2 * classes
+    steps = rest[: COLUMNS * node_rows].reshape((node_rows, COLUMNS))
+    watt_steps = rest[COLUMNS * node_rows : COLUMNS * (node_rows + watt_rows)].reshape((watt_rows, COLUMNS))
     left = 0
     for p in range(classes):
         free[p], looked[p], met[p] = s.free[p], 0.0, 0.0
         left += s.free[p]
-    m_w = watts_ahead(s, np.nextafter(s.now[0], np.inf), t_w, f_w)
+    m_w = watts_ahead(s, 1.0, watt_steps)
     forget_passed(s, head, lost)
-    m_w = book_heads(s, head, shadow, extra, t, f, t_w, f_w, m_w)
+    m_w = book_heads(s, head, shadow, turn, extra, steps, watt_steps, m_w)
     now = s.now[0]
     n = 0
     unmet = classes
@@ -150,32 +162,33 @@ def backfill_shared(s: State, depth: float, strict: bool, memory: Any) -> int:  
         p = s.pool[j]
         if met[p] != 0.0 and free[p] == 0.0:
             continue
-        wall_s = end_of(now, estimated_wall_s(s, j)) - now
+        wall_s = estimated_wall_s(s, j)
         need_w = start_increase_w(s, j, np.inf)
         booked = head[p] == j + 1
         if booked:
-            may = shadow[p] == now and s.nodes[j] <= free[p]
+            may = shadow[p] == now and turn[p] == 0.0 and s.nodes[j] <= free[p]
         else:
-            may = s.nodes[j] <= free[p] and is_free(t_w, f_w, m_w, now, need_w, wall_s)
+            may = s.nodes[j] <= free[p] and is_free(watt_steps, m_w, now, 0.0, need_w, wall_s)
         if met[p] != 0.0:
             looked[p] += 1.0
-            may = may and (depth == 0.0 or looked[p] <= depth) and passes(s, j, shadow[p] - now, extra[p], strict)
-            if may and not passes(s, j, shadow[p] - now, -1.0, strict):
+            gone = is_gone(s, j, shadow[p], turn[p], strict)
+            may = may and (depth == 0.0 or looked[p] <= depth) and (gone or (not strict and s.nodes[j] <= extra[p]))
+            if may and not gone:
                 extra[p] -= s.nodes[j]
         elif not may:
             met[p] = 1.0
             unmet -= 1
             if not booked:
                 head[p], lost[p] = j + 1, losses(s, j)
-                shadow[p], extra[p] = reserve(s, j, n, t, f, t_w, f_w, m_w)
-                m_w = book(s, j, shadow[p], t_w, f_w, m_w)
+                shadow[p], turn[p], extra[p] = reserve(s, j, n, steps, watt_steps, m_w)
+                m_w = book(s, j, shadow[p], turn[p], watt_steps, m_w)
         if may:
-            end_s = end_of(now, estimated_wall_s(s, j)) if booked else now + wall_s
             if not booked:
-                m_w = add(t_w, f_w, m_w, now, end_s, -need_w)
+                m_w = add(watt_steps, m_w, now, 0.0, wall_s, -need_w)
             asleep = min(s.nodes[j], s.asleep[p])
             if asleep > 0:  # nodes that it wakes idle once it has ended
-                m_w = add_from(t_w, f_w, m_w, end_s, -asleep * (s.idle_w[p] - s.sleep_w[p]))
+                end_s, end_turn = end_of(now, 0.0, wall_s)
+                m_w = add_from(watt_steps, m_w, end_s, end_turn, -asleep * (s.idle_w[p] - s.sleep_w[p]))
             free[p] -= s.nodes[j]
             left -= s.nodes[j]
             n = propose(s, n, j, BACKFILL if met[p] != 0.0 else IN_ORDER)
