@@ -201,7 +201,9 @@ AMBIGUOUS = [
     ("t,limit\n0,1:00:00", "request_s=limit:min", r"it is written as a clock: leave :min out"),
     ("t\n2024-01-01 00:00\n2024-01-01 00:00Z", "submit_s=t", r"some times have an offset from UTC.*--zone"),
     ("t\n2024-01-01 00:00\n17", "submit_s=t", r"some times are dates, others numbers"),
-    ("t\n20240830000202", "submit_s=t", r"are no Unix times; say their unit, like --column submit_s=t:ms, or their"),
+    ("t\n20240830000262", "submit_s=t", r"are no Unix times; say their unit, like --column submit_s=t:ms, or their"),
+    ("t\n20240830000202", "submit_s=t", r"may be dates, or seconds; .*--column submit_s=t:%Y%m%d%H%M%S, or t:s"),
+    ("t\n202408300002", "submit_s=t", r"may be dates, or seconds; .*--column submit_s=t:%Y%m%d%H%M, or t:s"),
     (
         "t\n20240131\n20240201",
         "submit_s=t",

@@ -385,3 +385,16 @@ def test_times_in_an_unknown_unit_are_refused(tmp_path: Path, rows: int, apart_s
         read_signal(write(tmp_path, text))
     assert said in str(caught.value)
     assert "let the column's name end in _ms, _us or _ns" in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["%Y%m%d%H%M%S", "%Y%m%d%H%M", "%Y%m%d%H", "%Y%m%d"])
+def test_dates_written_as_one_number_are_refused(tmp_path: Path, form: str) -> None:
+    """20240131235900 is no time in milliseconds: values two seconds apart would be held for two thousandths."""
+    rows = [
+        (dt.datetime(2024, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=i)).strftime(form) + f",0.{i % 10}\n"
+        for i in range(72)
+    ]
+    said = f"signal.csv:2: field 't': may be a date, or a number of seconds (got '{rows[0].split(',')[0]}')"
+    with pytest.raises(TraceError) as caught:
+        read_signal(write(tmp_path, "t,regd\n" + "".join(rows)))
+    assert said in str(caught.value)

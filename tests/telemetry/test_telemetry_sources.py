@@ -232,6 +232,11 @@ COLUMNS: dict[str, tuple[dict[str, list[Any]], Wanted, str]] = {
     "what is it": ({"x": [1], "time": [1], "power": [1]}, Wanted(sensor="x"), "say --by node, rack or job"),
     "two units": ({"node": [1], "time": [1], "cpu_kw": [1], "mem_w": [1]}, Wanted(), "different units"),
     "odd unit": ({"node": [1], "time": [1], "power": [1]}, Wanted(unit="hp"), "--unit hp"),
+    "dates as numbers": (
+        {"node": [1, 1], "time": [20240131235950, 20240201000000], "power": [1, 2]},
+        Wanted(),
+        "numbers like 20240131235950 may be dates",
+    ),
     "odd time unit": ({"node": [1], "time": [1], "power": [1]}, Wanted(time_unit="h"), "--time-unit h"),
     "one sample": ({"node": [1], "time": [1], "power": [1]}, Wanted(), "period cannot be told; give --period"),
     "no rows": ({"node": [], "time": [], "power": []}, Wanted(), "no samples in it"),

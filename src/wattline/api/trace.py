@@ -248,7 +248,7 @@ def from_frame(
     import polars as pl
 
     from wattline.formats.jobs import apart
-    from wattline.reading.began import MOST_EPOCH_S
+    from wattline.reading.unix_times import MOST_EPOCH_S
 
     refuse_forked()
     if epoch_unix_s is not None and not (isinstance(epoch_unix_s, (int, float)) and abs(epoch_unix_s) < MOST_EPOCH_S):

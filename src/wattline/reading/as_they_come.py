@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 
 Mask = npt.NDArray[np.bool_]
 
-UNIX_S = 1e8
-"""Times from here on, in seconds, are counted from 1970."""
-
-_UNIX = ((1e8, 1e11, 1.0, "s"), (1e11, 1e13, 1e-3, "ms"), (1e14, 1e16, 1e-6, "us"), (1e17, 1e19, 1e-9, "ns"))
-"""Least and greatest number, factor and unit of Unix times as programs write them, from 1973 to 2286."""
-
 _NOTHING = ("", "-", "none", "null", "nan", "nat", "n/a", "na", "unknown", "invalid", "not_set", "partition_limit")
 _ENDLESS = ("unlimited", "infinite", "inf")
 _ISO = (
@@ -274,40 +268,6 @@ class Instants(Taken):
             return local_s, nowhere
         found = first_of_two(local_s, self.zone)
         return found, np.isfinite(local_s) & np.isnan(found)
-
-
-def unix_times(values: Floats, *, said: bool) -> tuple[Floats, str, bool]:
-    """Return times that are numbers as seconds, the unit that they were in ("": mixed), and whether they count from
-    1970.
-
-    ``said``: somebody gave their unit, so that they are seconds already.
-    """
-    known = np.abs(values[np.isfinite(values)])
-    if not known.size:
-        return values, "s", False
-    least, most = float(known.min()), float(known.max())
-    if said:
-        return values, "s", least >= UNIX_S
-    if most < _UNIX[0][1]:
-        return values, "s", least >= UNIX_S
-    for low, high, factor, unit in _UNIX:
-        if low <= least and most < high:
-            return in_units(values, factor), unit, True
-    return values, "", False
-
-
-def may_be_days(values: Floats) -> bool:
-    """Tell whether all numbers read as dates, year, month and day without anything between them.
-
-    >>> may_be_days(np.array([20240101.0, 20240229.0])), may_be_days(np.array([20240101.0, 20240177.0]))
-    (True, False)
-    """
-    known = values[np.isfinite(values)]
-    if not known.size or not (known == np.floor(known)).all():
-        return False
-    year, month, day = known // 10_000, known // 100 % 100, known % 100
-    parts = ((year, 1970, 2100), (month, 1, 12), (day, 1, 31))
-    return all(bool(((part >= low) & (part <= high)).all()) for part, low, high in parts)
 
 
 def first_of_two(local_s: Floats, zone: str) -> Floats:

@@ -6,12 +6,10 @@ import math
 from collections.abc import Mapping
 
 from wattline.reading.machine import header_number
+from wattline.reading.unix_times import MOST_EPOCH_S
 
 BEGAN = "UnixStartTime"
 """What a header calls the Unix time of second 0."""
-
-MOST_EPOCH_S = 1e11
-"""Seconds since 1970 beyond which nobody has a log (the year 5138); milliseconds lie beyond."""
 
 
 def header_epoch(header: Mapping[str, str]) -> tuple[float, list[tuple[str, str, str]]]:

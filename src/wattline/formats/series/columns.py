@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from wattline.arrays import Floats, Ints
+from wattline.arrays import Floats, Ints, in_units
 from wattline.errors import TraceError, did_you_mean
 from wattline.formats.jobs.table.read import read_parquet
 from wattline.reading.delimited import Delimited
@@ -28,6 +28,7 @@ from wattline.reading.parts import TextParts
 from wattline.reading.plain import with_texts
 from wattline.reading.source import is_parquet, read_bytes
 from wattline.reading.table_text import tidy
+from wattline.reading.unix_times import FACTORS, MOST_EPOCH_S, UNIX_S, may_be_dates, unit_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,12 +83,6 @@ _ISO, _ISO_FORM = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[0-5]\d$", "%Y-%m-%dT%H:%M:%S"
 _ZONED = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[0-5]\d(?:Z|[+-]0\d:[0-5]\d|[+-]1[0-3]:[0-5]\d)$"
 _UNNAMED = ("", "(unnamed 1)", "unnamed: 0", "index")
 _DAY_S = 86400.0
-_UNIX_FROM = 1e8
-_PARTS = {"_ms": 1e3, "_us": 1e6, "_ns": 1e9}
-"""Parts of a second, by the end of a column's name."""
-_UNIX_PARTS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
-"""From which number on a Unix time is one of parts of a second, and of which: from 1973 to the year 5138."""
-_MOST_TIME_S = 1e11
 _DATES = ("%m/%d/%Y", "%Y-%m-%d")
 _DATE_TIMES = (
     "%Y-%m-%dT%H:%M:%S%.f%#z",
@@ -309,10 +304,10 @@ def times_of(series: Series, name: str) -> tuple[Floats, float]:
         return _from_midnight(seconds)
     _check_kind(series, name, "times")
     if column.dtype != pl.String:
-        return _in_range(series, name, *_plain_times(values_of(column), name))
+        return _numbers(series, name, values_of(column))
     plain = numbers(column)
     if _most(plain):  # patterns are slow: try the plain case first
-        return _in_range(series, name, *_plain_times(plain, name))
+        return _numbers(series, name, plain)
     clock = clock_s(column)
     if _most(clock):
         _check_clocks(series, name)
@@ -409,26 +404,42 @@ def _plain_times(values: Floats, name: str) -> tuple[Floats, float]:
     known = np.isfinite(values)
     given = values if known.all() else np.where(known, values, np.nan)
     first = float(given[np.argmax(known)]) if known.any() else math.nan
-    by_name = next((parts for end, parts in _PARTS.items() if name.endswith(end)), None)
-    parts = by_name or next((parts for least, parts in _UNIX_PARTS if first >= least), 1.0)
-    if parts != 1.0:
-        given = given / parts
-    return _from_midnight(given) if first / parts >= _UNIX_FROM else (given, math.nan)
+    factor = FACTORS[_named_unit(name) or unit_of(first)]
+    given = in_units(given, factor)
+    return _from_midnight(given) if first * factor >= UNIX_S else (given, math.nan)
 
 
-def _in_range(series: Series, name: str, seconds: Floats, epoch: float) -> tuple[Floats, float]:
-    """Refuse times that lie thousands of years ahead: they are in another unit."""
-    far = np.flatnonzero(np.abs(seconds) > _MOST_TIME_S)
+def _named_unit(name: str) -> str | None:
+    """Return the part of a second that a column's name says (None: it says none)."""
+    return next((unit for unit in ("ms", "us", "ns") if name.endswith(f"_{unit}")), None)
+
+
+def _numbers(series: Series, name: str, values: Floats) -> tuple[Floats, float]:
+    """Return times that are numbers; those that read as dates, or lie thousands of years ahead, are refused."""
+    if _named_unit(name) is None and may_be_dates(values):
+        raise _odd_time(
+            series,
+            name,
+            int(np.argmax(np.isfinite(values))),
+            "may be a date, or a number of seconds",
+            "write dates like 2024-01-31T12:00:00; let the column's name end in _ms, _us or _ns if it is such a number",
+        )
+    seconds, epoch = _plain_times(values, name)
+    far = np.flatnonzero(np.abs(seconds) > MOST_EPOCH_S)
     if far.size:
-        raise TraceError.at(
-            series.path,
-            f"lies more than {_MOST_TIME_S:g} s from the beginning",
-            line=int(series.lines[far[0]]),
-            field=name[:60],
-            value=series.shown(int(far[0]), [name])[name],
-            hint="milli-, micro- or nanoseconds? let the column's name end in _ms, _us or _ns",
+        raise _odd_time(
+            series,
+            name,
+            int(far[0]),
+            f"lies more than {MOST_EPOCH_S:g} s from the beginning",
+            "milli-, micro- or nanoseconds? let the column's name end in _ms, _us or _ns",
         )
     return seconds, epoch
+
+
+def _odd_time(series: Series, name: str, row: int, problem: str, hint: str) -> TraceError:
+    value = series.shown(row, [name])[name]
+    return TraceError.at(series.path, problem, line=int(series.lines[row]), field=name[:60], value=value, hint=hint)
 
 
 def _dates(texts: pl.Series) -> tuple[Floats, str]:

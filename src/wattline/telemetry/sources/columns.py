@@ -13,6 +13,7 @@ from wattline.errors import InputError, TraceError, did_you_mean
 from wattline.formats.series.columns import TIME_NAMES
 from wattline.reading.as_they_come import first_of_two
 from wattline.reading.notes import listed
+from wattline.reading.unix_times import FACTORS, UNIX_S, may_be_dates, unit_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,9 +39,6 @@ POWER_NAMES = (
 )
 _TIMES = (*TIME_NAMES, "time_us", "time_ns", "unix_ms", "ts", "measured_at", "received")
 _POWER_FACTORS = {"W": 1.0, "kW": 1e3, "mW": 1e-3, "MW": 1e6}
-_TIME_FACTORS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-UNIX_FROM = 1e8
-"""Seconds beyond this count from 1970."""
 _ZONED = "%Y-%m-%dT%H:%M:%S%.f%#z"
 _FORMS = (_ZONED, "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
 
@@ -158,10 +156,10 @@ class Times:
     """
 
     def __init__(self, where: str, column: str, unit: str | None, zone: str | None = None) -> None:
-        if unit is not None and unit not in (*_TIME_FACTORS, "iso"):
-            raise InputError(f"--time-unit {unit}: expected one of {', '.join(_TIME_FACTORS)}, iso")
+        if unit is not None and unit not in (*FACTORS, "iso"):
+            raise InputError(f"--time-unit {unit}: expected one of {', '.join(FACTORS)}, iso")
         self.where, self.column, self.zone = where, column, zone
-        self.factor: float | None = _TIME_FACTORS.get(unit or "")
+        self.factor: float | None = FACTORS.get(unit or "")
         self.form: str | None = None
         self.unit = unit
         self.unix: bool | None = None
@@ -180,7 +178,7 @@ class Times:
             found = in_units(plain, self._factor(plain))
         known = found[np.isfinite(found)]
         if self.unix is None and known.size:
-            self.unix = bool(np.median(known) >= UNIX_FROM)
+            self.unix = bool(np.median(known) >= UNIX_S)
         return found
 
     def _is_text(self, column: pl.Series) -> bool:
@@ -216,14 +214,15 @@ class Times:
             known = plain[np.isfinite(plain)]
             if not known.size:
                 return 1.0
-            self.factor = _factor_by_name(self.column) or _factor_by_size(float(np.median(np.abs(known))))
+            if may_be_dates(known):
+                told = f"numbers like {known[0]:.0f} may be dates, or times in some unit"
+                hint = (
+                    f"write dates like 2024-01-31T12:00:00, or say their unit with --time-unit ({', '.join(FACTORS)})"
+                )
+                raise TraceError.at(self.where, told, field=self.column[:60], hint=hint)
+            self.factor = _factor_by_name(self.column) or FACTORS[unit_of(float(np.median(np.abs(known))))]
         return self.factor
 
 
 def _factor_by_name(name: str) -> float | None:
-    return next((f for unit, f in _TIME_FACTORS.items() if name.lower().endswith(f"_{unit}")), None)
-
-
-def _factor_by_size(size: float) -> float:
-    """Return the unit of times by their size: between 1973 and the year 5138 the ranges do not overlap."""
-    return 1.0 if size < 1e11 else 1e-3 if size < 1e14 else 1e-6 if size < 1e17 else 1e-9
+    return next((f for unit, f in FACTORS.items() if name.lower().endswith(f"_{unit}")), None)

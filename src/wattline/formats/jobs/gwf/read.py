@@ -22,7 +22,7 @@ from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.formats.jobs.gwf import FIELDS
 from wattline.model.jobs import JobTable
-from wattline.reading.began import MOST_EPOCH_S, header_epoch
+from wattline.reading.began import header_epoch
 from wattline.reading.coder import Coder
 from wattline.reading.delimited import Delimited
 from wattline.reading.fields import MAX_WHOLE, numbers
@@ -32,6 +32,7 @@ from wattline.reading.parts import squeeze
 from wattline.reading.pieces import Pieces
 from wattline.reading.rows import out_of_order
 from wattline.reading.source import as_text, peek
+from wattline.reading.unix_times import MOST_EPOCH_S, UNIX_S
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,8 +45,6 @@ NEEDED = ("JobID", "SubmitTime", "RunTime", "NProcs")
 NAMED = {"user": "UserID", "group": "GroupID", "kind": "ExecutableID"}
 PARTITIONS = ("LastRunSiteID", "PartitionID", "QueueID")
 CANCELLED = 5
-UNIX_S = 1e8
-"""Submit times from here on (1973) are Unix times."""
 _HEADER_LINE = re.compile(rb"#\s*([A-Za-z]\w{0,40})\s*:\s*(.{0,2000})")
 
 

@@ -27,13 +27,14 @@ from wattline.formats.jobs.table.columns import (
     in_table,
 )
 from wattline.formats.jobs.table.read import TableRows, read_parquet, to_trace
-from wattline.reading.as_they_come import Amounts, Instants, Spans, Taken, may_be_days, unix_times
+from wattline.reading.as_they_come import Amounts, Instants, Spans, Taken
 from wattline.reading.coder import Coder
 from wattline.reading.delimited import Delimited
 from wattline.reading.notes import ROUNDED, Note, Trace, listed
 from wattline.reading.pieces import Pieces
 from wattline.reading.rows import Mask
 from wattline.reading.source import is_parquet, read_bytes
+from wattline.reading.unix_times import may_be_dates, unix_times
 
 if TYPE_CHECKING:
     import polars as pl
@@ -288,9 +289,10 @@ def _settle_times(path: Path | str, rows: _Mapped) -> tuple[float | None, list[N
         dated[name] = reader.local or reader.zoned
         if not dated[name]:
             own = rows.asked[name].own
-            if not reader.unit and may_be_days(rows.values[name]):
-                told = f"{name}: numbers like {np.nanmin(rows.values[name]):.0f} may be dates, or seconds"
-                hint = f"say which: --column {name}={own}:%Y%m%d, or {own}:s"
+            if not reader.unit and may_be_dates(rows.values[name]):
+                least = f"{np.nanmin(rows.values[name]):.0f}"
+                told = f"{name}: numbers like {least} may be dates, or seconds"
+                hint = f"say which: --column {name}={own}:{'%Y%m%d%H%M%S'[: len(least) - 2]}, or {own}:s"
                 raise TraceError.at(path, told, field=own, hint=hint)
             values, unit, dated[name] = unix_times(rows.values[name], said=bool(reader.unit))
             if not unit:

@@ -22,7 +22,6 @@ from wattline.errors import InputError, TraceError, did_you_mean
 from wattline.formats.jobs.base import Head, separator_in
 from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, JobTable
 from wattline.model.series import PowerSeries
-from wattline.reading.began import MOST_EPOCH_S
 from wattline.reading.calendar import check_zone
 from wattline.reading.machine import machine_of
 from wattline.reading.notes import Note, Trace, listed, refuse_empty, settle, take_jobs
@@ -32,6 +31,7 @@ from wattline.reading.series_column import COLUMN as SERIES
 from wattline.reading.series_column import mean_over_run, split_series
 from wattline.reading.source import is_parquet, read_bytes
 from wattline.reading.table_text import TextRows
+from wattline.reading.unix_times import MOST_EPOCH_S
 
 if TYPE_CHECKING:
     import polars as pl
