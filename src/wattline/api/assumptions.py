@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import did_you_mean
 from wattline.units import show_power
 
@@ -71,17 +72,34 @@ def warnings(study: Study) -> list[str]:
 
 
 def _less_than_idle(study: Study) -> list[str]:
-    """Return a line where jobs are said to draw less than an idle node: the power would fall when they start."""
-    import numpy as np
-
+    """Return lines where jobs are said to draw less than an idle node, at once or where caps press them down."""
     jobs, idle_w = study.trace.jobs, min(c.idle_w for c in study.cluster.classes)
-    below = np.flatnonzero(jobs.draw_w < idle_w)  # false where it is not known
+    found = []
+    if below := _below(jobs.job_id, jobs.draw_w, idle_w):
+        told = f"{below[0]:,} of {len(jobs):,} jobs are said to draw less than an idle node, {show_power(idle_w)}"
+        what = f"job {below[1]} {show_power(below[2])} a node"
+        found.append(
+            f"power: {told} ({what}): power falls when they start; check the log's watts, or idle of [cluster]"
+        )
+    caps = study.policies.cap.name != "none" or study.market is not None
+    if (below := _below(jobs.job_id, np.where(jobs.floor_w < jobs.draw_w, jobs.floor_w, np.nan), idle_w)) and caps:
+        found.append(floors_below_idle(f"{below[0]:,} of {len(jobs):,} jobs", f"job {below[1]}", below[2], idle_w))
+    return found
+
+
+def _below(names: Any, watts: Floats, idle_w: float) -> tuple[int, Any, float] | None:
+    """Return how many watts are below those of an idle node, and the name and watts of the lowest (None: none are)."""
+    below = np.flatnonzero(watts < idle_w)  # false where it is not known
     if not below.size:
-        return []
-    least = int(below[np.argmin(jobs.draw_w[below])])
-    told = f"{below.size:,} of {len(jobs):,} jobs are said to draw less than an idle node, {show_power(idle_w)}"
-    what = f"job {jobs.job_id[least]} {show_power(float(jobs.draw_w[least]))} a node"
-    return [f"power: {told} ({what}): power falls when they start; check the log's watts, or idle of [cluster]"]
+        return None
+    least = int(below[np.argmin(watts[below])])
+    return below.size, names[least], float(watts[least])
+
+
+def floors_below_idle(who: str, one: str, floor_w: float, idle_w: float) -> str:
+    """Return the line on jobs that caps are said to press below the power of an idle node."""
+    told = f"caps are said to hold {who} below an idle node, {show_power(idle_w)} ({one}: {show_power(floor_w)} a node)"
+    return f"power: {told}: no cap does that; check floor (watts of the whole node), or idle of [cluster]"
 
 
 def machine_words(study: Study) -> str:

@@ -274,6 +274,7 @@ def find_bid(
     kept: Kept | None = None,
 ) -> BidResult:
     """Choose a bid for a scenario with one choice of policies, and test it; ``kept`` holds what was simulated."""
+    from wattline.api.assumptions import floors_below_idle
     from wattline.scenario.setting import build_setting
 
     document = only(document, "pick one: policy.{slot}=…").document
@@ -283,6 +284,9 @@ def find_bid(
         told = 'there are no recorded days to leave out: name some, signal = ["a.csv.gz", "b.csv.gz"]'
         raise document.source.error(("regulation", "signal"), told)
     listener.notes((n.action, n.reason, n.count, n.example) for n in setting.notes)
+    lowest, idle_w = min(setting.kinds, key=lambda kind: kind.floor_w), min(c.idle_w for c in setting.cluster.classes)
+    if lowest.floor_w < idle_w and lowest.floor_w < lowest.draw_w:
+        listener.loud(floors_below_idle("kinds of job", lowest.name, lowest.floor_w, idle_w))
     listener.warm_up(setting.policies.slots(), nodes_change=False)
     if kept is not None and kept.words:
         listener.say(kept.words)

@@ -61,7 +61,7 @@ def for_users() -> Iterator[None]:
 
 def _make_ready() -> None:
     """See that numba writes all the checks that what users compile is to have."""
-    for name in ("defined", "frozen", "sizes", "unset"):  # importing them is enough
+    for name in ("defined", "frozen", "kept", "sizes", "unset"):  # importing them is enough
         importlib.import_module(f"wattline.kernel.{name}")
     _check_given_arrays()
 

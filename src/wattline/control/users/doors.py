@@ -136,6 +136,8 @@ class _Judge:
                     target = self.typemap[statement.target.name]
                     if isinstance(target, types.List) and self._is_slice(statement):
                         self._never(language.SLICES)
+                    if isinstance(target, types.List) and not isinstance(statement, ir.DelItem):
+                        self._unless(language.rounded(self._type(statement.value), target.dtype))
                     if isinstance(target, types.Buffer) and not target.mutable:
                         self._refuse("this would write", target)
 
@@ -172,6 +174,8 @@ class _Judge:
             and isinstance(self._type(made.value), types.Buffer)
         ):
             self._never(f"an array's .{made.attr} passes over read-only marks and bounds; use an index")
+        if made.op in ("binop", "inplace_binop", "unary"):
+            self._unless(language.of_truths(made.fn, [self._type(v) for v in made.list_vars()]))
         if made.op == "inplace_binop" and language.is_of_memory(self._type(made.lhs)):
             self._never(language.MOVES)
         if made.op == "inplace_binop" and _is_whole(self._type(made.lhs)) and _is_whole(self._type(made.rhs)):
@@ -223,7 +227,7 @@ class _Judge:
             return
         key = getattr(function, "typing_key", None)
         this = function.this if isinstance(function, types.BoundFunction) else None
-        if _is_one_of(key, readers.NEVER):
+        if language.is_one_of(key, readers.NEVER):
             self._never(f"{readers.name_of(key)} reaches memory beyond an array; use indices")
         name = str(_method_name(key)) if this is not None else ""
         if this is None and not language.knows_function(key):
@@ -232,6 +236,7 @@ class _Judge:
             self._never(language.unknown(f".{name}()"))
         given = [self._type(v) for v in made.list_vars() if v.name != made.func.name]
         self._unless(language.with_axes(key, name, given) or language.moves(key, this, name, given))
+        self._unless(language.of_truths(key, given) if this is None else "")
         if isinstance(key, np.ufunc) and sum(map(_is_whole, given)) > 1 and len(given) > key.nin:
             told = f"np.{key.__name__} with an array for its result does not check that all arrays are as long"
             self._never(f"{told}; write a[:] = np.{key.__name__}(…), which is checked")
@@ -255,14 +260,14 @@ class _Judge:
             return True  # it writes nothing but proposals
         if isinstance(key, np.ufunc):
             return not self._given(made, signature, key.nin)
-        if _is_one_of(key, readers.OUT):
+        if language.is_one_of(key, readers.OUT):
             return not self._given(made, signature, readers.OUT[key])
-        if _is_one_of(key, readers.STRUCTURE):
+        if language.is_one_of(key, readers.STRUCTURE):
             arrays = (self._type(v) for v in made.list_vars())
             return all(
                 is_tame(a.iterator_type) for a in arrays if isinstance(a, types.Array) and not a.mutable and a.ndim > 0
             )
-        return _is_one_of(key, readers.FRESH) or (_is_one_of(key, readers.VIEWS) and is_tame(result))
+        return language.is_one_of(key, readers.FRESH) or (language.is_one_of(key, readers.VIEWS) and is_tame(result))
 
     def _method(self, this: Any, name: str, made: Any, signature: Any, result: Any) -> bool:
         if not isinstance(this, types.Array):
@@ -299,13 +304,6 @@ _passed: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
 def _is_whole(kind: Any) -> bool:
     """Tell whether values of a type are arrays of some length."""
     return isinstance(kind, types.Array) and kind.ndim > 0
-
-
-def _is_one_of(key: Any, known: Any) -> bool:
-    try:
-        return key in known
-    except TypeError:  # what cannot be hashed is nothing that is known
-        return False
 
 
 def _method_name(key: Any) -> Any:

@@ -14,7 +14,7 @@ import math
 import operator
 import random
 import types as python_types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 import numba
@@ -161,12 +161,25 @@ METHODS = {
 }
 
 
+_NO_UFUNCS = frozenset((np.fmod,))
+"""Ufuncs that numba gets wrong: fmod(-7, 3) is 0 there."""
+
+_INSTEAD = {
+    np.bincount: "it does not look at the sign of the first number; count in a loop",
+    np.clip: "it rounds bounds, and passes over NaN; write np.minimum(np.maximum(a, low), high)",
+    np.fmod: "it gets whole numbers wrong; use math.fmod, or %",
+    np.histogram: "it loses values where all are equal; use np.searchsorted(edges, a)",
+    np.median: "it passes over NaN; use np.nanmedian or np.percentile(a, 50)",
+    np.roll: "it loses count where the shift is large; write np.concatenate((a[-k:], a[:-k]))",
+}
+"""What numba gets wrong without a word, and what to write."""
+
+
 def knows_function(key: Any) -> bool:
     """Tell whether compiled policies may call a function of Python, numpy or Wattline."""
-    try:
-        return key in FUNCTIONS or isinstance(key, np.ufunc) or getattr(key, "__module__", "") == HELPERS
-    except TypeError:  # what cannot be hashed is nothing that is known
-        return False
+    if isinstance(key, np.ufunc):
+        return key not in _NO_UFUNCS
+    return is_one_of(key, FUNCTIONS) or getattr(key, "__module__", "") == HELPERS
 
 
 _OF_LISTS = frozenset(
@@ -214,7 +227,52 @@ def unknown_function(key: Any) -> str:
         return f"try is not for compiled policies: numba loses what is assigned in it; {PLAIN_PYTHON}"
     if name.startswith(("random.", "np.random.")) or isinstance(getattr(key, "__self__", None), random.Random):
         return f"{name} draws other numbers in every run; use wl.uniform(seed, stream, counter)"
+    if is_one_of(key, _INSTEAD):
+        return f"{name} is not for compiled policies, for numba's own is wrong: {_INSTEAD[key]}"
     return unknown(name)
+
+
+def is_one_of(key: Any, known: Container[Any]) -> bool:
+    """Tell whether a key of numba's is among what is known."""
+    try:
+        return key in known
+    except TypeError:  # what cannot be hashed is nothing that is known
+        return False
+
+
+_TRUTHS = (operator.add, operator.iadd, operator.sub, operator.isub, operator.neg)
+
+
+def of_truths(function: Any, given: Sequence[Any]) -> str:
+    """Return why truth values may not be calculated with so (nothing: they may, or not all are truth values)."""
+    if function not in _TRUTHS or not all(isinstance(kind, types.Boolean) for kind in given):
+        return ""
+    return "to numba truth values are numbers here, and not to numpy; write int(a) + int(b), or a | b"
+
+
+def rounded(value: Any, element: Any) -> str:
+    """Return why a value may not be set in a list (nothing: an element of the list can hold it)."""
+    if _holds(element, value):
+        return ""
+    held = "tuples of other numbers" if isinstance(element, types.BaseTuple) else _KINDS[_kind(element)]
+    told = f"numba would round or cut it, for the list holds {held}"
+    return f"{told}; make a list of floats ([0.0] * n), or an array"
+
+
+_KINDS = ("truth values", "whole numbers", "floats", "complex numbers")
+
+
+def _kind(of: Any) -> int:
+    order = (types.Boolean, types.Integer, types.Float, types.Complex)
+    return next((at for at, kind in enumerate(order) if isinstance(of, kind)), len(order))
+
+
+def _holds(element: Any, value: Any) -> bool:
+    if isinstance(element, types.BaseTuple) and isinstance(value, types.BaseTuple):
+        return all(map(_holds, element, value))
+    if max(_kind(element), _kind(value)) == len(_KINDS):
+        return True  # no numbers: numba converts none into another
+    return _kind(value) <= _kind(element)
 
 
 def with_axes(key: Any, name: str, given: Sequence[Any]) -> str:

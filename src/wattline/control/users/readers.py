@@ -20,13 +20,13 @@ from numba.np.unsafe.ndarray import empty_inferred
 _numba: Any = numba  # it does not tell its types
 
 _FRESH = """
-    all allclose angle any append argmax argmin argsort argwhere array_equal asarray average bincount
-    column_stack concatenate convolve copy corrcoef correlate count_nonzero cov cross cumprod cumsum delete diag
-    diagflat diff digitize dstack ediff1d empty_like extract flatnonzero full_like histogram hstack insert interp
-    intersect1d isclose iscomplex iscomplexobj isin isneginf isposinf isreal isrealobj isscalar kron max mean median
+    all allclose angle any append argmax argmin argsort argwhere array_equal asarray average
+    column_stack concatenate convolve copy corrcoef correlate count_nonzero cov cumprod cumsum delete diag
+    diagflat diff digitize dstack ediff1d empty_like extract flatnonzero full_like hstack insert interp
+    intersect1d isclose iscomplex iscomplexobj isin isneginf isposinf isreal isrealobj isscalar kron max mean
     min nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile
-    nanstd nansum nanvar nonzero ones_like outer percentile prod ptp quantile ravel resize roll
-    roots searchsorted select setdiff1d setxor1d shape sinc size sort stack std sum take trace trapezoid tril
+    nanstd nansum nanvar nonzero ones_like outer percentile prod ptp quantile ravel resize
+    searchsorted select setdiff1d setxor1d shape size sort stack std sum take trace trapezoid tril
     tril_indices_from triu triu_indices_from union1d unique unwrap vander var vdot vstack where zeros_like
     linalg.cholesky linalg.cond linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv
     linalg.lstsq linalg.matrix_rank linalg.pinv linalg.qr linalg.slogdet
@@ -37,15 +37,15 @@ read-only again.
 """
 
 _VIEWS = """
-    asarray_chkfinite ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d array_split broadcast_arrays
-    broadcast_to dsplit expand_dims flip fliplr flipud hsplit imag lib.stride_tricks.sliding_window_view
-    ndenumerate real reshape rot90 split swapaxes transpose trim_zeros vsplit
+    asarray_chkfinite ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d broadcast_arrays
+    broadcast_to expand_dims flip fliplr flipud imag
+    ndenumerate real reshape rot90 swapaxes transpose trim_zeros
 """
 """Functions of numpy that only read and may return the same memory: they may be called where numba marks that
 read-only again.
 """
 
-_OUT = {"around": 2, "clip": 3, "dot": 2, "round": 2}
+_OUT = {"around": 2, "dot": 2, "round": 2}
 """Functions of numpy that only read and return new arrays, unless they are given an array to write to: which
 argument that is.
 """
@@ -109,7 +109,7 @@ METHODS_FRESH = frozenset(
 METHODS_VIEWS = frozenset(("reshape", "transpose", "view"))
 """Methods of arrays that may return the same memory."""
 
-METHODS_OUT = {"clip": 2, "dot": 1}
+METHODS_OUT = {"dot": 1}
 """Methods of arrays that may be given an array to write to: which argument that is."""
 
 ATTRIBUTES_NEVER = frozenset(("flat", "ctypes", "data"))

@@ -53,7 +53,9 @@ class NodesSpec(Section):
         "of rate 1, or else of the fastest)",
     )
     min_cap: Power | None = Field(
-        None, description="lowest cap the hardware takes (default: only jobs with a `floor` of their own can be capped)"
+        None,
+        description="lowest cap the hardware takes, in watts of the whole node, `idle` or more (default: only jobs "
+        "with a `floor` of their own can be capped)",
     )
     sleep: SleepSpec | None = Field(None, description="sleep state")
     levels: list[LevelSpec] = Field(
@@ -132,6 +134,10 @@ def _check_nodes(here: KeyPath, nodes: NodesSpec, overrides: Collection[KeyPath]
     yield from _sleep(here, nodes)
     if nodes.min_cap is not None and nodes.min_cap > nodes.full_w:
         yield (*here, "min_cap"), f"the lowest cap ({show_power(nodes.min_cap)}) is above {_told(nodes, 'max')}"
+    if nodes.min_cap is not None and nodes.min_cap < nodes.rest_w <= nodes.full_w:
+        key = "idle" if (*here, "idle") in overrides and (*here, "min_cap") not in overrides else "min_cap"
+        told = f"no cap ({show_power(nodes.min_cap)}) holds a busy node below an idle one ({_told(nodes, 'idle')})"
+        yield (*here, key), told
 
 
 def _powers(here: KeyPath, nodes: NodesSpec, overrides: Collection[KeyPath]) -> Iterator[Problem]:
