@@ -136,6 +136,11 @@ def one_line(given: object) -> str:
     return str(given).replace("\n", "\\n").replace("\r", "\\r")
 
 
+def printable(text: str) -> str:
+    """Return a text with what a terminal would obey written out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` for the closest known name, or the list of what is known."""
     names = sorted(known)

@@ -402,3 +402,28 @@ def test_jobs_that_draw_less_than_an_idle_node_are_told() -> None:
     assert any("idle node" in line for line in low.remarks)
     fine = wl.simulate(trace, wl.Machine(nodes=4, idle="50 W", max="300 W"))
     assert not any("idle node" in line for line in fine.remarks)
+
+
+def test_caps_hold_no_busy_node_below_an_idle_one() -> None:
+    """A machine refuses such a lowest cap; jobs with such a floor are told where there are caps."""
+    rows = {"submit_s": [0.0] * 3, "work_s": [60.0] * 3, "nodes": [1, 1, 1], "floor_w": [40.0, 120.0, None]}
+    trace = wl.from_frame(rows)
+    with pytest.raises(
+        wl.ScenarioError, match=r"min_cap=.40 W.: no cap \(40 W\) holds a busy node below an idle one \(idle = 10"
+    ):
+        wl.simulate(trace, wl.Machine(nodes=4, idle="100 W", max="300 W", min_cap="40 W"))
+    told = r"caps are said to hold 1 of 3 jobs below an idle node, 100 W \(job 1: 40 W a node\): no cap does that"
+    with pytest.warns(WattlineWarning, match=told):
+        low = wl.simulate(trace, wl.Machine(nodes=4, idle="100 W", max="300 W"), cap="under-limit", limit="700 W")
+    assert any("no cap does that" in line for line in low.remarks)
+    free = wl.simulate(trace, wl.Machine(nodes=4, idle="100 W", max="300 W"))
+    assert not any("no cap does that" in line for line in free.remarks)
+
+
+def test_tables_that_are_handed_out_are_copies() -> None:
+    """Who changes one changes neither the jobs that are simulated nor what others are shown."""
+    trace = wl.from_frame({"submit_s": [0.0], "work_s": [5.0], "nodes": [1]})
+    trace.jobs[0, "work_s"] = 100.0
+    run = wl.simulate(trace, wl.Machine(nodes=4))
+    run.jobs[0, "end_s"] = 9.0
+    assert (trace.jobs["work_s"].item(), run.jobs["end_s"].item()) == (5.0, 5.0)

@@ -298,3 +298,17 @@ def test_numbers_below_0_are_no_names_and_said(tmp_path: Path) -> None:
     trace = read_trace(tmp_path / "t.parquet")
     assert (trace.jobs.user.tolist(), tuple(trace.jobs.users)) == ([-1, 0, -1], ("5",))
     assert {n.reason: n.count for n in trace.notes} == {"a number below 0 is no name: taken as unknown": 1}
+
+
+def test_columns_that_are_not_looked_at_are_told(tmp_path: Path) -> None:
+    """Starts, ends and energies are a journal's own; another table's are said to be passed over."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("submit_s,start_s,work_s,nodes,energy_j\n0,5,60,2,1000\n")
+    (note,) = read_table(path).notes
+    assert (
+        note.reason == "not looked at: start_s, energy_j; say what they are to have them, like --column start_s=start_s"
+    )
+    told = read_trace(path, columns={"start_s": "start_s"})
+    assert told.jobs.recorded_wait_s.tolist() == [5.0]
+    path.write_text("submit_s,start_s,work_s,nodes,energy_j,eligible_s,status\n0,5,60,2,1000,0,finished\n")
+    assert read_table(path).notes == ()

@@ -82,7 +82,7 @@ def _less_than_idle(study: Study) -> list[str]:
             f"power: {told} ({what}): power falls when they start; check the log's watts, or idle of [cluster]"
         )
     caps = study.policies.cap.name != "none" or study.market is not None
-    if (below := _below(jobs.job_id, np.where(jobs.floor_w < jobs.draw_w, jobs.floor_w, np.nan), idle_w)) and caps:
+    if (below := _below(jobs.job_id, np.where(jobs.floor_w >= jobs.draw_w, np.nan, jobs.floor_w), idle_w)) and caps:
         found.append(floors_below_idle(f"{below[0]:,} of {len(jobs):,} jobs", f"job {below[1]}", below[2], idle_w))
     return found
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wattline.api.frames import Frame
 from wattline.errors import InputError, did_you_mean, one_line, shorten
 
 if TYPE_CHECKING:
@@ -66,37 +67,37 @@ class Run:
         """The policy of each slot."""
         return self.summary.policies
 
-    @cached_property
+    @Frame
     def jobs(self) -> pl.DataFrame:
         """One row a job: when it was submitted, started and ended, its nodes, its energy, what became of it."""
         return self.journal.read("jobs")
 
-    @cached_property
+    @Frame
     def timeline(self) -> pl.DataFrame:
         """The machine as a step function of time: power, nodes by state, queue, limit, target."""
         return self.journal.read("timeline")
 
-    @cached_property
+    @Frame
     def events(self) -> pl.DataFrame:
         """Everything that happened, in order."""
         return self.journal.read("events")
 
-    @cached_property
+    @Frame
     def placements(self) -> pl.DataFrame:
         """One row per contiguous range of nodes that a job held."""
         return self.journal.read("placements")
 
-    @cached_property
+    @Frame
     def decisions(self) -> pl.DataFrame:
         """What the policies proposed, and what became of it."""
         return self.journal.read("decisions")
 
-    @cached_property
+    @Frame
     def classes(self) -> pl.DataFrame:
         """Energy and node-seconds of each node class."""
         return self.journal.read("classes")
 
-    @cached_property
+    @Frame
     def hours(self) -> pl.DataFrame:
         """Energy, money and carbon hour by hour; empty where nothing has a price."""
         return self.journal.read("hours")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattline.api.forked import refuse_forked
+from wattline.api.frames import Frame
 from wattline.api.plain import as_plain, in_python
 from wattline.api.runs import check_switches
 from wattline.errors import LONGEST_NAME, InputError, cut, shorten
@@ -34,7 +34,7 @@ class Trace:
         self._sha256 = sha256
         self._read: dict[int | None, Table] = {} if table is None else {None: table}
 
-    @cached_property
+    @Frame
     def jobs(self) -> pl.DataFrame:
         """One row a job: ``job_id``, ``submit_s``, ``work_s`` (run time at full speed), ``nodes``, ``request_s``,
         ``user``, … (null: not known).

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from wattline.errors import printable
+
 BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
 """Exit codes."""
 NOT_RELEASED, LEASE_LOST = 3, 4
@@ -20,7 +22,7 @@ def complain(message: str, code: int) -> int:
         from wattline.telemetry.sources.connection import mask
 
         message = mask(message)
-    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+    plain = printable(message)
     sys.stderr.write(f"wattline: {plain}\n")
     said.append(code)
     return code

@@ -18,6 +18,7 @@ AGAIN_S = 0.01
 
 _UNHEARD = (
     ("", "__del__"),
+    ("gzip.py", ".close"),  # a reader that is left half way is closed when it is freed
     ("<frozen importlib._bootstrap>", "_get_module_lock.<locals>.cb"),
     ("weakref.py", "__init__.<locals>.remove"),
     ("_weakrefset.py", "__init__.<locals>._remove"),

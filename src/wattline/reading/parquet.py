@@ -7,11 +7,12 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from wattline.errors import TraceError
+from wattline.reading.source import bounds, refuse_large
 
 _ONE = threading.Lock()
 """Standard error is the whole process's: one thread at a time lends it."""
@@ -31,6 +32,23 @@ def reading_parquet(path: Path | str, hint: str = "it may be cut off") -> Iterat
     except (pl.exceptions.PolarsError, OSError, ValueError, OverflowError, pl.exceptions.PanicException) as problem:
         first = (str(problem).splitlines() or ["?"])[0][:200]
         raise TraceError.at(path, f"not a whole Parquet file ({first})", hint=hint) from None
+
+
+def refuse_long(path: Path | str, raw: bytes, columns: Collection[str] | None = None) -> None:
+    """Refuse a table of more numbers than are read (see ``bounds``), before memory is taken for them: a column of equal
+    values is as small as a word.
+    """
+    import polars as pl
+
+    with reading_parquet(path):
+        names = pl.read_parquet_schema(raw)
+        rows = int(pl.scan_parquet(raw).select(pl.len()).collect().item())
+    wanted = len(names) if columns is None else len(names.keys() & set(columns))
+    refuse_large(path, _NUMBER * float(rows) * wanted, bounds()[0])
+
+
+_NUMBER = 8
+"""Bytes of a number; a text, or a list, takes more."""
 
 
 @contextmanager

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
 from wattline.control.catalog import find
 from wattline.control.users.compile import callable_from_python, check_signature, compile_user
-from wattline.errors import PolicyError, RunError, WattlineError
+from wattline.errors import PolicyError, RunError, WattlineError, printable
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism
 from wattline.sim.simulate import Simulation
@@ -304,5 +303,5 @@ def title(check: Check) -> str:
 def explain(problem: BaseException) -> str:
     """Return what a failed check says, in one line."""
     text = str(problem).splitlines()
-    plain: Any = text[0] if text else ""
+    plain = printable(text[0]) if text else ""
     return plain if isinstance(problem, PolicyError) else f"{type(problem).__name__}: {plain}"

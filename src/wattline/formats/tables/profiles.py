@@ -19,7 +19,7 @@ from wattline.errors import InputError, TraceError
 from wattline.files import write_whole
 from wattline.learn.merging import MERGE
 from wattline.model.profiles import ProfileTable
-from wattline.reading.parquet import reading_parquet
+from wattline.reading.parquet import reading_parquet, refuse_long
 from wattline.reading.source import PARQUET_MAGIC, read_bytes
 from wattline.units import show_power
 
@@ -138,9 +138,11 @@ def read_profiles(path: Path) -> Profiles:
         raise problem
     try:
         with reading_parquet(path):
-            frame = pl.read_parquet(raw)
             told = pl.read_parquet_metadata(raw)
         about = json.loads(told[KEY])
+        refuse_long(path, raw)
+        with reading_parquet(path):
+            frame = pl.read_parquet(raw)
         learner, levels = about["learner"], tuple(tuple(level) for level in about["levels"])
         max_w = tuple(float(watts) for watts in about.get("max_w", ()))
     except (TraceError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

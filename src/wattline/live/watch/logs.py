@@ -20,7 +20,7 @@ from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from wattline.errors import InputError
+from wattline.errors import InputError, printable
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 HIDDEN = "…"
@@ -261,5 +261,5 @@ def told(record: logging.LogRecord) -> tuple[str, dict[str, object]]:
 
 def _text(value: str) -> str:
     """Return a text for a line for people: quoted where it has blanks, and never more than a line."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in value)
+    shown = printable(value)
     return f'"{shown}"' if " " in shown or not shown else shown

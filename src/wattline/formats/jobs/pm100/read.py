@@ -22,7 +22,7 @@ from wattline.formats.jobs.sacct.read import MAX_DRAW_W
 from wattline.model.jobs import JobTable
 from wattline.reading.fields import UNFINISHED
 from wattline.reading.notes import Trace, build_jobs, listed, refuse_empty, settle
-from wattline.reading.parquet import reading_parquet
+from wattline.reading.parquet import reading_parquet, refuse_long
 from wattline.reading.rows import Mask, Rows, whole
 from wattline.reading.source import PARQUET_MAGIC, read_bytes
 
@@ -94,7 +94,10 @@ def _frame(path: Path | str, raw: bytes) -> pl.DataFrame:
             if name not in found:
                 raise TraceError.at(path, f"column {name!r} is missing: found {listed(found)}")
         series = [name for names in SERIES.values() for name in names if name in found]
-        frame = pl.read_parquet(raw, columns=[*(name for name in USED if name in found), *series])
+    used = [*(name for name in USED if name in found), *series]
+    refuse_long(path, raw, used)
+    with reading_parquet(path):
+        frame = pl.read_parquet(raw, columns=used)
     return frame.with_columns(*(part for name in series for part in _reduced(path, frame, name))).drop(series)
 
 

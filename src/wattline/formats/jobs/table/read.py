@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -25,7 +26,7 @@ from wattline.model.series import PowerSeries
 from wattline.reading.calendar import check_zone
 from wattline.reading.machine import machine_of
 from wattline.reading.notes import Note, Trace, listed, refuse_empty, settle, take_jobs
-from wattline.reading.parquet import reading_parquet
+from wattline.reading.parquet import reading_parquet, refuse_long
 from wattline.reading.rows import MAX_WHOLE, Mask, Rows, kept, out_of_order
 from wattline.reading.series_column import COLUMN as SERIES
 from wattline.reading.series_column import mean_over_run, split_series
@@ -85,7 +86,7 @@ def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = No
         numbers = [*_FROM_JOURNAL, *(name for name in ARRAY_COLUMNS if name not in NAME_COLUMNS)]
         rows = _TextRows(path, numbers, NAME_COLUMNS, _separator(path), partial(_check_columns, path))
     _check_columns(path, rows.columns)
-    return to_trace(path, rows, about, series, strict=strict)
+    return _with_passed_over(to_trace(path, rows, about, series, strict=strict), rows.columns)
 
 
 def table_of(
@@ -101,7 +102,7 @@ def table_of(
     frame, series = split_series(source, frame, about)
     rows = TableRows(source, frame, np.arange(1, frame.height + 1))
     _check_columns(source, rows.columns)
-    return to_trace(source, rows, about, series, strict=strict)
+    return _with_passed_over(to_trace(source, rows, about, series, strict=strict), rows.columns)
 
 
 def to_trace(
@@ -134,6 +135,15 @@ def to_trace(
     return Trace(jobs, earlier + notes, source, header, suggested, records, machine, zone)
 
 
+def _with_passed_over(trace: Trace, columns: Collection[str]) -> Trace:
+    """Say which columns were not looked at, in a table that is no journal's."""
+    left = [name for name in ("start_s", "end_s", "energy_j") if name in columns]
+    if not left or {"eligible_s", "status"} <= set(columns):
+        return trace
+    how = f"say what they are to have them, like --column {left[0]}={left[0]}"
+    return replace(trace, notes=(*trace.notes, Note("kept", f"not looked at: {listed(left)}; {how}", 0, "")))
+
+
 def _separator(path: Path | str) -> str:
     """Return what stands between the columns of a text: that which sets submit_s apart, else a comma."""
     return separator_in(Head(path).line) or ","
@@ -158,6 +168,7 @@ def read_parquet(
     """
     import polars as pl
 
+    refuse_long(path, raw, columns)
     with reading_parquet(path):
         frame = pl.read_parquet(raw, columns=None if columns is None else list(columns))
         text = pl.read_parquet_metadata(raw).get(METADATA_KEY, "{}")
