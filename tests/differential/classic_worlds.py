@@ -72,6 +72,7 @@ MACHINES: tuple[list[tuple[int, float]], ...] = (
 SPEEDS = ((0.5, 0.5, 0.5), (0.5, 0.75, 0.5), (0.25, 0.5, 0.0), (0.5, 1.0, 0.5))
 NETWORKS = ((2, 2, 3), (3, 1, 4), (1, 4, 3), (12, 1, 1), (2, 1, 6))
 WATTS, ODD_WATTS = (100.0, 120.0, 200.0, 300.0), (133.3, 120.7, 199.9, 300.0)
+LOW_WATTS = (20.0, 60.0, 120.0, 300.0)
 
 
 def draw(rng: np.random.Generator, size: str) -> World:
@@ -91,6 +92,8 @@ def draw(rng: np.random.Generator, size: str) -> World:
     watts = WATTS
     if pick[18] < 0.15:  # sums of these depend on their order
         watts, classes = ODD_WATTS, [(n, 33.3) for n, _ in classes]
+    if pick[18] > 0.85:  # some are below the power of idle nodes
+        watts = LOW_WATTS
     jobs = _jobs(rng, count, classes, kind, watts, links=links, deep=deep, flood=flood)
     total = sum(n for n, _ in classes)
     network = place = None
@@ -245,7 +248,7 @@ def _limit(
         if rng.random() < 0.4:  # exactly what some jobs need
             some = [jobs[i] for i in rng.integers(0, len(jobs), int(rng.integers(1, 4)))]
             watts = idle_w + sum(job[NODES] * (job[DRAW] - classes[job[CLASS]][1]) for job in some)
-        steps.append((float(rng.integers(0, last_s)), float(watts)))
+        steps.append((float(rng.integers(0, last_s)), max(0.0, float(watts))))
     high = (float(last_s), float(most_w)) if rng.random() < 0.7 else (0.0, float(idle_w + (most_w - idle_w) // 2))
     return sorted([*steps[: int(rng.integers(0, 3))], high])
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from differential.classic import World, check, simulate
 from differential.fast import STATUS
 
@@ -229,6 +231,19 @@ def test_a_job_that_lost_its_nodes_is_no_longer_the_first_that_was_promised_watt
         jobs=[job(28.0, 7.0, 1, pool=1), job(28.0, 2.0, 3, pool=1), job(28.0, 0.0, 3)], classes=[(4, 100.0), (3, 50.0)],
         select="easy", limit=[(0.0, 1300.0)], outages=[(36.0, 36.0, 4, 3, False)],
     )  # fmt: skip
+    assert check(world) is None
+
+
+@pytest.mark.parametrize("select", ["easy", "backfill-by-end"])
+def test_watts_that_a_job_will_give_are_not_there_before_it_begins(select: str) -> None:
+    """A job that draws less than idle nodes is promised now: one before it in the line cannot have its watts yet, and
+    is no reason for a third to wait.
+    """
+    jobs = [job(0.0, 5.0, 3, draw=5.0, pool=1), job(0.0, 2.0, 2, draw=5.0, pool=1), job(1.0, 1.0, 2, draw=5.0),
+            job(1.0, 2.0, 3, draw=2.0, pool=1), job(1.0, 5.0, 3, draw=1.0)]  # fmt: skip
+    world = World(jobs=jobs, classes=[(4, 2.0), (4, 1.0)], select=select, limit=[(0.0, 19.0), (17.0, 48.0)])
+    result, _ = simulate(world)
+    assert result.state.started_s.tolist() == [17.0, 4.0, 1.0, 2.0, 2.0]
     assert check(world) is None
 
 

@@ -111,7 +111,7 @@ def _classes_that_share_watts(m: Scheduler, *, strict: bool) -> None:
         p = job.pool
         mine = p in heads and heads[p][0] is job
         may = heads[p][1] == now if mine else _has_watts(m, job, now, booked)
-        may = may and job.nodes <= len(m.free[p])
+        may = may and m.fits(job)  # now, too: a planned job that lowers the power has not begun yet
         if p not in met:
             if may:
                 booked[:] = [b for b in booked if b[3] is not job]  # it runs, and counts as running from here on

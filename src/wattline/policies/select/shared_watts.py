@@ -15,7 +15,7 @@ from wattline.kernel.compiled import kernel, outlined
 from wattline.model.codes import BACKFILL, IN_ORDER, WAITING
 from wattline.model.mechanism import Memory
 from wattline.model.state.record import State
-from wattline.physics.power import start_increase_w
+from wattline.physics.power import headroom_w, start_increase_w
 from wattline.policies.select.ahead import free_ahead, watts_ahead
 from wattline.policies.select.profile import (
     COLUMNS,
@@ -150,7 +150,7 @@ def backfill_shared(s: State, depth: float, strict: bool, memory: Any) -> int:  
     m_w = watts_ahead(s, 1.0, watt_steps)
     forget_passed(s, head, lost)
     m_w = book_heads(s, head, shadow, turn, extra, steps, watt_steps, m_w)
-    now = s.now[0]
+    now, watts = s.now[0], headroom_w(s)
     n = 0
     unmet = classes
     i = s.q_head[0]
@@ -165,10 +165,13 @@ def backfill_shared(s: State, depth: float, strict: bool, memory: Any) -> int:  
         wall_s = estimated_wall_s(s, j)
         need_w = start_increase_w(s, j, np.inf)
         booked = head[p] == j + 1
+        may = (
+            s.nodes[j] <= free[p] and need_w <= watts
+        )  # one that lowers the power has not begun as long as it is planned
         if booked:
-            may = shadow[p] == now and turn[p] == 0.0 and s.nodes[j] <= free[p]
+            may = may and shadow[p] == now and turn[p] == 0.0
         else:
-            may = s.nodes[j] <= free[p] and is_free(watt_steps, m_w, now, 0.0, need_w, wall_s)
+            may = may and is_free(watt_steps, m_w, now, 0.0, need_w, wall_s)
         if met[p] != 0.0:
             looked[p] += 1.0
             gone = is_gone(s, j, shadow[p], turn[p], strict)
@@ -191,5 +194,6 @@ def backfill_shared(s: State, depth: float, strict: bool, memory: Any) -> int:  
                 m_w = add_from(watt_steps, m_w, end_s, end_turn, -asleep * (s.idle_w[p] - s.sleep_w[p]))
             free[p] -= s.nodes[j]
             left -= s.nodes[j]
+            watts -= need_w
             n = propose(s, n, j, BACKFILL if met[p] != 0.0 else IN_ORDER)
     return n
