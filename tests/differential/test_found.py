@@ -247,6 +247,18 @@ def test_watts_that_a_job_will_give_are_not_there_before_it_begins(select: str) 
     assert check(world) is None
 
 
+def test_reselect_starts_jobs_that_lower_the_power_first() -> None:
+    """All of a prefix keep the limit together: the guard, which looks at one after the other, refuses none of them."""
+    world = World(
+        jobs=[job(3484.0, 4.0, 7), job(3486.0, 2.0, 1, draw=60.0), job(3486.0, 9.0, 1), job(3487.0, 3.0, 1),
+              job(3488.0, 8.0, 2)],
+        classes=[(16, 100.0)], select="reselect", params={"drift": 1.0}, order="longest", limit=[(0.0, 3360.0)],
+    )  # fmt: skip
+    result, _ = simulate(world)
+    assert result.state.end_s.tolist() == [3496.0, 3496.0, 3495.0, 3490.0, 3496.0]
+    assert check(world) is None
+
+
 def test_a_run_on_ticks_in_which_nothing_happens_ends_before_a_sample_that_is_far_off() -> None:
     """After 100,000 ticks in which nobody runs or starts the run is stuck, whatever a sample of power might change."""
     world = World(

@@ -59,6 +59,22 @@ def sort_served(s: State, n: int, jobs: Any, keys: Any) -> None:
 
 
 @kernel
+def lowering_first(s: State, n0: int, n: int) -> None:
+    """Put proposals of jobs that draw less than idle nodes first: the guard looks at one after the other, and all
+    together keep the limit.
+    """
+    first = n0
+    for i in range(n0, n):
+        j = s.p_job[i]
+        if start_increase_w(s, j, np.inf) >= 0.0:
+            continue
+        for x in range(i, first, -1):
+            s.p_job[x], s.p_nodes[x] = s.p_job[x - 1], s.p_nodes[x - 1]
+        s.p_job[first], s.p_nodes[first] = j, s.nodes[j]
+        first += 1
+
+
+@kernel
 def serve_prefix(s: State, p: int, n0: int, drift: float, jobs: Any, keys: Any) -> int:
     """Serve the longest fitting prefix of all jobs of a node class: stop who is not in it, propose who joins.
 
@@ -115,6 +131,8 @@ def serve_prefix(s: State, p: int, n0: int, drift: float, jobs: Any, keys: Any) 
             break
         else:
             blocked = True
+    if watts < np.inf:
+        lowering_first(s, n0, n)
     while k < served:
         r = int(jobs[k])
         if count_back(s, r) > 0 or watts < np.inf:
