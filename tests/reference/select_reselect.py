@@ -80,5 +80,6 @@ def _prefix(m: Scheduler, p: int, drift: float, headroom: float, *, alone: bool)
         watts -= need_w
         (stays if runs else starts).append(job)
     stops = [j for _, _, j in line if j in back and j not in stays and (back[j] or m.limit_w < math.inf)]
-    starts.sort(key=lambda j: m.increase(j) >= 0)  # who gives watts comes first: each start keeps the limit
+    if m.limit_w < math.inf:
+        starts.sort(key=lambda j: m.increase(j) >= 0)  # who gives watts comes first: each start keeps the limit
     return stops, starts, headroom + sum(m.gives_back(j) for j in stops) - sum(m.increase(j) for j in starts)
