@@ -171,6 +171,12 @@ FOREIGN = {
     "memory[0] = (arg > 1) + (memory[0] > 2.0)": "to numba truth values are numbers here, and not to numpy",
     "a = arg > 1\na += memory[0] > 2.0": "write int(a) + int(b)",
     "a = [0] * 3\na[0] = arg / 2": "numba would round or cut it, for the list holds whole numbers",
+    "a = [0]\na += [arg / 2]": "numba would round or cut it, for the list holds whole numbers",
+    "a = [(1, 2)]\na += [(1.5, 2.5)]": "the list holds tuples of other numbers",
+    "a = [True]\na += [3]": "the list holds truth values",
+    "a = [2, 1]\na.sort(key=lambda x: -x)": "numba mixes up what has the same key; sort tuples",
+    "a = sorted([2, 1], key=lambda x: -x)": "numba mixes up what has the same key",
+    "a = np.resize(memory, (3, 3))": "np.reshape(a, …).copy()",
     "a = [False] * 3\na[0] = 3": "the list holds truth values",
     "a = [(1, 2)]\na[0] = (arg, memory[0])": "the list holds tuples of other numbers",
     "print(memory)": "print shows numbers and texts",
@@ -305,6 +311,36 @@ def test_no_write_is_lost(name: str, trigger: str) -> None:
         found.append((memory.tolist(), table.tolist()))
     assert found[0] == found[1]
     assert found[0] != ([0.0] * 4, [[0.0] * 2] * 3)
+
+
+LATE = {
+    "a sum": "a[:] = (a + 1.0) * spoil(a)",
+    "a ufunc": "a[:] = np.maximum(a + 1.0, spoil(a))",
+    "of two": "b = a * 2.0 - spoil(a)\na[:] = b",
+    "in place": "b = a * 1.0\nb += (a * 3.0) / spoil(a)\na[:] = b",
+}
+
+
+@numba.njit
+def spoil(a: Any) -> Any:
+    """Write into an array, and return a number of it."""
+    a[0] -= 3.0
+    return a[0] + 0.5
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_expressions_of_arrays_are_calculated_from_left_to_right(name: str) -> None:
+    """Numba puts their parts together at the end, after calls to their right that write into the arrays."""
+    lines = ["def f(a):", *(f"    {line}" for line in LATE[name].splitlines())]
+    names: dict[str, Any] = {"np": np, "spoil": spoil}
+    exec("\n".join(lines), names)  # noqa: S102
+    found = []
+    for way in (names["f"], numba.njit(names["f"])):
+        a = np.array([10.0, 20.0])
+        with for_users():
+            way(a)
+        found.append(a.tolist())
+    assert found[0] == found[1]
 
 
 def test_writes_would_be_lost() -> None:

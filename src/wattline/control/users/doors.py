@@ -178,6 +178,8 @@ class _Judge:
             self._unless(language.of_truths(made.fn, [self._type(v) for v in made.list_vars()]))
         if made.op == "inplace_binop" and language.is_of_memory(self._type(made.lhs)):
             self._never(language.MOVES)
+        if made.op == "inplace_binop":
+            self._unless(language.joined(self._type(made.lhs), self._type(made.rhs)))
         if made.op == "inplace_binop" and _is_whole(self._type(made.lhs)) and _is_whole(self._type(made.rhs)):
             self._never("numba does not check that both arrays are as long here; write a[:] = a + b, which is checked")
         held = next((kind for v in made.list_vars() if (kind := read_only_in(self._type(v))) is not None), None)
@@ -237,6 +239,7 @@ class _Judge:
         given = [self._type(v) for v in made.list_vars() if v.name != made.func.name]
         self._unless(language.with_axes(key, name, given) or language.moves(key, this, name, given))
         self._unless(language.of_truths(key, given) if this is None else "")
+        self._unless(language.sorted_by(key, name, [name for name, _ in made.kws], given))
         if isinstance(key, np.ufunc) and sum(map(_is_whole, given)) > 1 and len(given) > key.nin:
             told = f"np.{key.__name__} with an array for its result does not check that all arrays are as long"
             self._never(f"{told}; write a[:] = np.{key.__name__}(…), which is checked")

@@ -101,6 +101,8 @@ _WORDS = (
 @functools.cache
 def foreign(kind: Any) -> str:
     """Return what of a type is not for compiled policies, in words (nothing: all of it is)."""
+    if kind == types.code_type:  # of a lambda, which is looked at where it is called
+        return ""
     if isinstance(kind, _ATOMS) and not isinstance(kind, (types.ObjModeDispatcher, types.ExternalFunction)):
         return ""
     makers = [kind_of for kind_of in type(kind).__mro__ if kind_of in _MADE]
@@ -167,9 +169,10 @@ _NO_UFUNCS = frozenset((np.fmod,))
 _INSTEAD = {
     np.bincount: "it does not look at the sign of the first number; count in a loop",
     np.clip: "it rounds bounds, and passes over NaN; write np.minimum(np.maximum(a, low), high)",
-    np.fmod: "it gets whole numbers wrong; use math.fmod, or %",
+    np.fmod: "it gets whole numbers wrong; use %, or x - y * np.trunc(x / y)",
     np.histogram: "it loses values where all are equal; use np.searchsorted(edges, a)",
     np.median: "it passes over NaN; use np.nanmedian or np.percentile(a, 50)",
+    np.resize: "it returns the array itself where the size is the same; write np.reshape(a, …).copy()",
     np.roll: "it loses count where the shift is large; write np.concatenate((a[-k:], a[:-k]))",
 }
 """What numba gets wrong without a word, and what to write."""
@@ -248,6 +251,22 @@ def of_truths(function: Any, given: Sequence[Any]) -> str:
     if function not in _TRUTHS or not all(isinstance(kind, types.Boolean) for kind in given):
         return ""
     return "to numba truth values are numbers here, and not to numpy; write int(a) + int(b), or a | b"
+
+
+def sorted_by(key: Any, name: str, named: Iterable[str], given: Sequence[Any]) -> str:
+    """Return why a list may not be sorted so (nothing: it may, or nothing is sorted)."""
+    sorts = key is sorted or name == "sort"
+    if not sorts or not ("key" in named or any(isinstance(kind, types.Callable) for kind in given)):
+        return ""
+    return "numba mixes up what has the same key; sort tuples of the key, the place and the rest: (width, i, j)"
+
+
+def joined(left: Any, right: Any) -> str:
+    """Return why ``+=`` may not join something to a list (nothing: it may, or there is no list)."""
+    if not isinstance(left, types.List):
+        return ""
+    elements = tuple(right) if isinstance(right, types.BaseTuple) else (getattr(right, "dtype", left.dtype),)
+    return next((said for one in elements if (said := rounded(one, left.dtype))), "")
 
 
 def rounded(value: Any, element: Any) -> str:

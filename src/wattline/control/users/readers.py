@@ -25,7 +25,7 @@ _FRESH = """
     diagflat diff digitize dstack ediff1d empty_like extract flatnonzero full_like hstack insert interp
     intersect1d isclose iscomplex iscomplexobj isin isneginf isposinf isreal isrealobj isscalar kron max mean
     min nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile
-    nanstd nansum nanvar nonzero ones_like outer percentile prod ptp quantile ravel resize
+    nanstd nansum nanvar nonzero ones_like outer percentile prod ptp quantile ravel
     searchsorted select setdiff1d setxor1d shape size sort stack std sum take trace trapezoid tril
     tril_indices_from triu triu_indices_from union1d unique unwrap vander var vdot vstack where zeros_like
     linalg.cholesky linalg.cond linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv
