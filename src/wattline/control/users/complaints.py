@@ -24,7 +24,7 @@ READ_ONLY = (
 )
 
 _IN_PLACE = "'NoneType' object has no attribute 'args'"
-"""What numba says where a read-only array is changed in place, by ``+=``."""
+"""What numba says where ``+=`` changes a read-only array in place, or one whose kind cannot hold the result."""
 
 NOT_KNOWN = "numba does not know what is asked for here; write it in another way, or leave compiled=True out"
 """What is said where numba fails without a word."""
@@ -200,8 +200,10 @@ def _gist(text: str) -> str:
     field = re.search(r"field\((?:(s\.\w+)[\w ]*: )?[^)]*True\)", text)
     if field and ("setitem" in text or "readonly" in text):
         return f"{field[1]}: {READ_ONLY}" if field[1] else READ_ONLY
-    if re.search(r"setitem.*readonly array", text, re.DOTALL) or text == _IN_PLACE:
+    if re.search(r"setitem.*readonly array", text, re.DOTALL):
         return READ_ONLY
+    if text == _IN_PLACE:
+        return f"{READ_ONLY}; an array of its own, whose kind cannot hold the result, is changed by a[:] = a + b"
     if re.search(r"getitem.*float\d+\)", text, re.DOTALL):
         return "an index must be an int, not a float"
     if "No definition for lowering State" in text:
