@@ -226,7 +226,7 @@ def test_what_policies_keep_of_a_job_goes_with_its_row() -> None:
     """
     world = Rows(6, 4, select="conservative", profile="pooled")
     rows = [world.enter(j) for j in range(4)]
-    for slot, columns in ((codes.SELECT, 2), (codes.PROFILE, 2)):
+    for slot, columns in ((codes.SELECT, 3), (codes.PROFILE, 2)):
         memory = world.sim.memory[slot]
         memory[:] = np.arange(1.0, memory.size + 1)
         before = memory.copy()

@@ -9,7 +9,7 @@ from wattline.model.state.record import State
 from wattline.model.structures.many_running import listed
 from wattline.model.structures.nodes import count_back
 from wattline.physics.power import end_decrease_w, headroom_w
-from wattline.policies.select.profile import AT_S, FREE, TURN, sooner
+from wattline.policies.select.profile import AT_S, COLUMNS, FREE, TURN, sooner
 
 
 @kernel
@@ -17,9 +17,13 @@ def ends_at(s: State, j: int, turn_of_now: float, steps: Any, m: int) -> int:
     """Let a step begin when a running job is expected to be gone, behind all others; return the number of steps."""
     end_s = max(s.estimated_end_s[j], s.now[0])
     turn = turn_of_now if end_s == s.now[0] else 0.0
-    if not sooner(steps[m - 1, AT_S], steps[m - 1, TURN], end_s, turn):
+    if not sooner(steps[COLUMNS * (m - 1) + AT_S], steps[COLUMNS * (m - 1) + TURN], end_s, turn):
         return m
-    steps[m, AT_S], steps[m, TURN], steps[m, FREE] = end_s, turn, steps[m - 1, FREE]
+    steps[COLUMNS * m + AT_S], steps[COLUMNS * m + TURN], steps[COLUMNS * m + FREE] = (
+        end_s,
+        turn,
+        steps[COLUMNS * (m - 1) + FREE],
+    )
     return m + 1
 
 
@@ -29,13 +33,13 @@ def free_ahead(s: State, p: int, turn: float, steps: Any) -> int:
 
     A job whose estimate ends now is expected to be gone in this turn of now. Nodes that drain are never free.
     """
-    steps[0, AT_S], steps[0, TURN], steps[0, FREE] = s.now[0], 0.0, s.free[p]
+    steps[AT_S], steps[TURN], steps[FREE] = s.now[0], 0.0, s.free[p]
     m = 1
     for i in range(listed(s)):
         j = s.running[i]
         if s.pool[j] == p:
             m = ends_at(s, j, turn, steps, m)
-            steps[m - 1, FREE] += count_back(s, j)
+            steps[COLUMNS * (m - 1) + FREE] += count_back(s, j)
     return m
 
 
@@ -45,10 +49,10 @@ def watts_ahead(s: State, turn: float, steps: Any) -> int:
 
     The limit is taken to stay: it binds when jobs start, so that a job may run on where it falls.
     """
-    steps[0, AT_S], steps[0, TURN], steps[0, FREE] = s.now[0], 0.0, headroom_w(s)
+    steps[AT_S], steps[TURN], steps[FREE] = s.now[0], 0.0, headroom_w(s)
     m = 1
     for i in range(listed(s)):
         j = s.running[i]
         m = ends_at(s, j, turn, steps, m)
-        steps[m - 1, FREE] += end_decrease_w(s, j)
+        steps[COLUMNS * (m - 1) + FREE] += end_decrease_w(s, j)
     return m

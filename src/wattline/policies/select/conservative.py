@@ -52,7 +52,7 @@ def lay_out(s: State, steps: Any, base: Any, size: Any) -> None:
     for p in range(classes):
         room = SLACK + int(base[p])
         base[p] = first
-        size[p] = free_ahead(s, p, 0.0, steps[first:])
+        size[p] = free_ahead(s, p, 0.0, steps[COLUMNS * first :])
         first += room
 
 
@@ -60,7 +60,7 @@ def lay_out(s: State, steps: Any, base: Any, size: Any) -> None:
 def hole(s: State, j: int, steps: Any, watt_steps: Any, base: Any, size: Any) -> tuple[float, float]:
     """Return the first time from which a job's nodes, and its watts under a limit, are free for as long as it runs."""
     p = s.pool[j]
-    own = steps[int(base[p]) :]
+    own = steps[COLUMNS * int(base[p]) :]
     m = int(size[p])
     width = float(s.nodes[j])
     wall_s = estimated_wall_s(s, j)
@@ -75,7 +75,7 @@ def holds(s: State, j: int, at_s: float, turn: float, steps: Any, watt_steps: An
     """Tell whether a job may begin at a time and run as long as it is estimated to."""
     p = s.pool[j]
     wall_s = estimated_wall_s(s, j)
-    if not is_free(steps[int(base[p]) :], int(size[p]), at_s, turn, float(s.nodes[j]), wall_s):
+    if not is_free(steps[COLUMNS * int(base[p]) :], int(size[p]), at_s, turn, float(s.nodes[j]), wall_s):
         return False
     if s.limit_w[0] == np.inf:
         return True
@@ -91,7 +91,7 @@ def book(
         return
     p = s.pool[j]
     wall_s = estimated_wall_s(s, j)
-    size[p] = add(steps[int(base[p]) :], int(size[p]), at_s, turn, wall_s, sign * s.nodes[j])
+    size[p] = add(steps[COLUMNS * int(base[p]) :], int(size[p]), at_s, turn, wall_s, sign * s.nodes[j])
     if s.limit_w[0] < np.inf:
         k = s.free.shape[0]
         size[k] = add(watt_steps, int(size[k]), at_s, turn, wall_s, sign * start_increase_w(s, j, np.inf))
@@ -267,9 +267,8 @@ def conservative(s: State, mask: int, param: Any, memory: Any) -> int:
     plan = rest[2 + 3 * classes : 2 + 3 * classes + jobs]
     room = rest[2 + 3 * classes + jobs :]
     node_rows = NODE_STEPS * jobs + s.running.shape[0] + SLACK * classes
-    watt_rows = room.shape[0] // COLUMNS - node_rows
-    steps = room[: COLUMNS * node_rows].reshape((node_rows, COLUMNS))
-    watt_steps = room[COLUMNS * node_rows : COLUMNS * (node_rows + watt_rows)].reshape((watt_rows, COLUMNS))
+    steps = room[: COLUMNS * node_rows]
+    watt_steps = room[COLUMNS * node_rows :]
     n = forget_started(s, plan, int(rest[0]), planned)
     lay_out(s, steps, base, size)
     if s.limit_w[0] < np.inf:

@@ -4,8 +4,8 @@ Times of a plan are seconds and a *turn*: jobs that are estimated to take no tim
 in a turn of its own. A job begins in the first turn of a second unless it waits there for the end of one of those;
 what takes time ends before the first turn of its last second.
 
-Row by row a profile holds times in increasing order and what is free from each of them to the next (from the last for
-ever); ``m`` of its rows are in use.
+Step by step, three numbers each, a profile holds times in increasing order and what is free from each of them to the
+next (from the last for ever); ``m`` of its steps are in use. It is one row of numbers, for reshaping counts references.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wattline.kernel.compiled import kernel, outlined
 
 COLUMNS = 3
 AT_S, TURN, FREE = 0, 1, 2
-"""Columns of a profile: when a step begins (seconds, turn), and what is free from there on"""
+"""Numbers of a step: when it begins (seconds, turn), and what is free from there on"""
 
 
 @kernel
@@ -43,7 +43,7 @@ def step_at(steps: Any, m: int, at_s: float, turn: float) -> int:
     high = m
     while low < high:
         middle = (low + high) >> 1
-        if sooner(at_s, turn, steps[middle, AT_S], steps[middle, TURN]):
+        if sooner(at_s, turn, steps[COLUMNS * middle + AT_S], steps[COLUMNS * middle + TURN]):
             high = middle
         else:
             low = middle + 1
@@ -57,7 +57,7 @@ def holds_until(steps: Any, m: int, i: int, width: float, end_s: float) -> int:
     Seconds decide: what takes time ends before the first turn of a second, and no step begins between two turns.
     """
     k = i + 1
-    while k < m and steps[k, AT_S] < end_s and steps[k, FREE] >= width:
+    while k < m and steps[COLUMNS * k + AT_S] < end_s and steps[COLUMNS * k + FREE] >= width:
         k += 1
     return k
 
@@ -66,19 +66,19 @@ def holds_until(steps: Any, m: int, i: int, width: float, end_s: float) -> int:
 def earliest(steps: Any, m: int, from_s: float, from_turn: float, width: float, wall_s: float) -> tuple[float, float]:
     """Return the first time, not before another, from which ``width`` is free for ``wall_s`` seconds (inf: none)."""
     i = max(0, step_at(steps, m, from_s, from_turn))
-    at_s, turn = steps[i, AT_S], steps[i, TURN]
+    at_s, turn = steps[COLUMNS * i + AT_S], steps[COLUMNS * i + TURN]
     if sooner(at_s, turn, from_s, from_turn):
         at_s, turn = from_s, from_turn
     while i < m:
         k = i
-        if steps[i, FREE] >= width:
+        if steps[COLUMNS * i + FREE] >= width:
             end_s = at_s + wall_s
             k = holds_until(steps, m, i, width, end_s)
-            if k == m or steps[k, AT_S] >= end_s:
+            if k == m or steps[COLUMNS * k + AT_S] >= end_s:
                 return at_s, turn
         i = k + 1
         if i < m:
-            at_s, turn = steps[i, AT_S], steps[i, TURN]
+            at_s, turn = steps[COLUMNS * i + AT_S], steps[COLUMNS * i + TURN]
     return np.inf, 0.0
 
 
@@ -89,7 +89,7 @@ def earliest_both(
     """Return the first time from which both ``width`` nodes and ``watts`` are free for ``wall_s`` seconds (inf:
     none).
     """
-    at_s, turn = steps[0, AT_S], steps[0, TURN]
+    at_s, turn = steps[AT_S], steps[TURN]
     while at_s < np.inf:
         nodes_s, nodes_turn = earliest(steps, m, at_s, turn, width, wall_s)
         if nodes_s == np.inf:
@@ -104,34 +104,34 @@ def earliest_both(
 def is_free(steps: Any, m: int, at_s: float, turn: float, width: float, wall_s: float) -> bool:
     """Tell whether ``width`` is free from a time for ``wall_s`` seconds."""
     i = step_at(steps, m, at_s, turn)
-    if i < 0 or steps[i, FREE] < width:
+    if i < 0 or steps[COLUMNS * i + FREE] < width:
         return False
     k = holds_until(steps, m, i, width, at_s + wall_s)
-    return k == m or steps[k, AT_S] >= at_s + wall_s
+    return k == m or steps[COLUMNS * k + AT_S] >= at_s + wall_s
 
 
 @outlined
 def _cut(steps: Any, m: int, at_s: float, turn: float) -> tuple[int, int]:
     """Let a step begin at a time; return which one, and the number of steps."""
     i = step_at(steps, m, at_s, turn)
-    if i >= 0 and steps[i, AT_S] == at_s and steps[i, TURN] == turn:
+    if i >= 0 and steps[COLUMNS * i + AT_S] == at_s and steps[COLUMNS * i + TURN] == turn:
         return i, m
     for x in range(m, i + 1, -1):
         for c in range(COLUMNS):
-            steps[x, c] = steps[x - 1, c]
-    steps[i + 1, AT_S], steps[i + 1, TURN] = at_s, turn
-    steps[i + 1, FREE] = steps[i, FREE]
+            steps[COLUMNS * x + c] = steps[COLUMNS * (x - 1) + c]
+    steps[COLUMNS * (i + 1) + AT_S], steps[COLUMNS * (i + 1) + TURN] = at_s, turn
+    steps[COLUMNS * (i + 1) + FREE] = steps[COLUMNS * i + FREE]
     return i + 1, m + 1
 
 
 @outlined
 def _join(steps: Any, m: int, i: int) -> int:
     """Remove a step if nothing changes where it begins; return the number of steps."""
-    if i == 0 or steps[i, FREE] != steps[i - 1, FREE]:
+    if i == 0 or steps[COLUMNS * i + FREE] != steps[COLUMNS * (i - 1) + FREE]:
         return m
     for x in range(i, m - 1):
         for c in range(COLUMNS):
-            steps[x, c] = steps[x + 1, c]
+            steps[COLUMNS * x + c] = steps[COLUMNS * (x + 1) + c]
     return m - 1
 
 
@@ -144,7 +144,7 @@ def add(steps: Any, m0: int, at_s: float, turn: float, wall_s: float, amount: fl
     end_s, end_turn = end_of(at_s, turn, wall_s)
     end, m = _cut(steps, m, end_s, end_turn)
     for i in range(first, end):
-        steps[i, FREE] += amount
+        steps[COLUMNS * i + FREE] += amount
     m = _join(steps, m, end)
     return _join(steps, m, first)
 
@@ -154,5 +154,5 @@ def add_from(steps: Any, m0: int, at_s: float, turn: float, amount: float) -> in
     """Free an amount (or take it: negative) from a time on, for ever; return the number of steps."""
     first, m = _cut(steps, m0, at_s, turn)
     for i in range(first, m):
-        steps[i, FREE] += amount
+        steps[COLUMNS * i + FREE] += amount
     return _join(steps, m, first)

@@ -57,7 +57,7 @@ def reserve(s: State, h: int, n: int, steps: Any, watt_steps: Any, m_w: int) -> 
     at_s, turn = earliest_both(steps, m, watt_steps, m_w, float(s.nodes[h]), need_w, estimated_wall_s(s, h))
     if at_s == np.inf:
         return np.inf, 0.0, 0.0
-    return at_s, turn, steps[step_at(steps, m, at_s, turn), FREE] - s.nodes[h]
+    return at_s, turn, steps[COLUMNS * step_at(steps, m, at_s, turn) + FREE] - s.nodes[h]
 
 
 @kernel
@@ -140,9 +140,8 @@ def backfill_shared(s: State, depth: float, strict: bool, memory: Any) -> int:  
     lost = memory[7 * classes : ROWS * classes]
     rest = memory[ROWS * classes :]
     node_rows = 2 * s.running.shape[0] + SLACK
-    watt_rows = node_rows + 2 * classes
-    steps = rest[: COLUMNS * node_rows].reshape((node_rows, COLUMNS))
-    watt_steps = rest[COLUMNS * node_rows : COLUMNS * (node_rows + watt_rows)].reshape((watt_rows, COLUMNS))
+    steps = rest[: COLUMNS * node_rows]
+    watt_steps = rest[COLUMNS * node_rows :]
     left = 0
     for p in range(classes):
         free[p], looked[p], met[p] = s.free[p], 0.0, 0.0
