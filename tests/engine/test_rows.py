@@ -226,7 +226,8 @@ def test_what_policies_keep_of_a_job_goes_with_its_row() -> None:
     """
     world = Rows(6, 4, select="conservative", profile="pooled")
     rows = [world.enter(j) for j in range(4)]
-    for slot, columns in ((codes.SELECT, 3), (codes.PROFILE, 2)):
+    kept_columns = ((codes.SELECT, 3), (codes.PROFILE, 2))
+    for slot, columns in kept_columns:
         memory = world.sim.memory[slot]
         memory[:] = np.arange(1.0, memory.size + 1)
         before = memory.copy()
@@ -243,12 +244,13 @@ def test_what_policies_keep_of_a_job_goes_with_its_row() -> None:
     np.testing.assert_array_equal(of_job[:, others], before[: 2 * 4].reshape(2, 4)[:, others])
     kept = [memory.copy() for memory in world.sim.memory]
     world.sim.grow(5)
-    for slot in (codes.SELECT, codes.PROFILE):
-        wide = world.sim.memory[slot]
-        np.testing.assert_array_equal(wide[: 2 * 9].reshape(2, 9)[:, :4], kept[slot][: 2 * 4].reshape(2, 4))
-        assert not wide[: 2 * 9].reshape(2, 9)[:, 4:].any()
-        rest = kept[slot][2 * 4 :]
-        np.testing.assert_array_equal(wide[2 * 9 : 2 * 9 + rest.size], rest)
+    for slot, columns in kept_columns:
+        wide, before = world.sim.memory[slot], kept[slot]
+        of_jobs = wide[: columns * 9].reshape(columns, 9)
+        np.testing.assert_array_equal(of_jobs[:, :4], before[: columns * 4].reshape(columns, 4))
+        assert not of_jobs[:, 4:].any()
+        rest = before[columns * 4 :]
+        np.testing.assert_array_equal(wide[columns * 9 : columns * 9 + rest.size], rest)
     assert world.enter(5) >= 4
 
 
