@@ -203,6 +203,11 @@ AMBIGUOUS = [
     ("t\n2024-01-01 00:00\n17", "submit_s=t", r"some times are dates, others numbers"),
     ("t\n20240830000262", "submit_s=t", r"are no Unix times; say their unit, like --column submit_s=t:ms, or their"),
     ("t\n20240830000202", "submit_s=t", r"may be dates, or seconds; .*--column submit_s=t:%Y%m%d%H%M%S, or t:s"),
+    (
+        "t\n0\n20240830\n20240831",
+        "submit_s=t",
+        r"numbers like 20240830 may be dates, .*--column submit_s=t:%Y%m%d, or t:s",
+    ),
     ("t\n202408300002", "submit_s=t", r"may be dates, or seconds; .*--column submit_s=t:%Y%m%d%H%M, or t:s"),
     (
         "t\n20240131\n20240201",

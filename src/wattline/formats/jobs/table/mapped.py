@@ -290,9 +290,9 @@ def _settle_times(path: Path | str, rows: _Mapped) -> tuple[float | None, list[N
         if not dated[name]:
             own = rows.asked[name].own
             if not reader.unit and may_be_dates(rows.values[name]):
-                least = f"{np.nanmin(rows.values[name]):.0f}"
-                told = f"{name}: numbers like {least} may be dates, or seconds"
-                hint = f"say which: --column {name}={own}:{'%Y%m%d%H%M%S'[: len(least) - 2]}, or {own}:s"
+                usual = f"{np.nanpercentile(rows.values[name], 50, method='lower'):.0f}"  # the least may be a 0
+                told = f"{name}: numbers like {usual} may be dates, or seconds"
+                hint = f"say which: --column {name}={own}:{'%Y%m%d%H%M%S'[: len(usual) - 2]}, or {own}:s"
                 raise TraceError.at(path, told, field=own, hint=hint)
             values, unit, dated[name] = unix_times(rows.values[name], said=bool(reader.unit))
             if not unit:
